@@ -166,8 +166,6 @@ fn packed_orders_are_read_or_listed_as_not_inspected() {
     assert!(!acts(&inspection));
     assert_eq!(inspection.coverage.name(), "partial");
     let inspection = judge.answer(&content("The sun is up, and the build 4f2a9c81 is green."));
-    assert_eq!(
-        (acts(&inspection), inspection.coverage.name()),
-        (false, "full")
-    );
+    assert!(!acts(&inspection));
+    assert_eq!(inspection.coverage.name(), "full");
 }

@@ -6,58 +6,45 @@ use base64::engine::general_purpose::STANDARD;
 use super::Disguise;
 use super::random::Random;
 
+/// Makes a disguise of a text into which the encoded script is inserted.
+macro_rules! inserted {
+    ($text:literal, $encode:ident) => {
+        |s, _| Some(format!($text, $encode(s)))
+    };
+}
+
 pub(crate) const DISGUISES: [(&str, Disguise); 46] = [
-    ("base64", |s, _| {
-        Some(format!("echo {} | base64 -d | sh", STANDARD.encode(s)))
-    }),
-    ("base64 --decode", |s, _| {
-        Some(format!("base64 --decode <<< {} | bash", STANDARD.encode(s)))
-    }),
-    ("base64 in eval", |s, _| {
-        Some(format!(
-            "eval \"$(echo '{}' | base64 -d)\"",
-            STANDARD.encode(s)
-        ))
-    }),
-    ("base64 in sh -c", |s, _| {
-        Some(format!(
-            "bash -c \"$(printf %s '{}' | base64 -di)\"",
-            STANDARD.encode(s)
-        ))
-    }),
-    ("openssl", |s, _| {
-        Some(format!(
-            "echo {} | openssl base64 -d -A | sh",
-            STANDARD.encode(s)
-        ))
-    }),
-    ("python base64", |s, _| {
-        Some(format!(
+    ("base64", inserted!("echo {} | base64 -d | sh", base64)),
+    (
+        "base64 --decode",
+        inserted!("base64 --decode <<< {} | bash", base64),
+    ),
+    (
+        "base64 in eval",
+        inserted!("eval \"$(echo '{}' | base64 -d)\"", base64),
+    ),
+    (
+        "base64 in sh -c",
+        inserted!("bash -c \"$(printf %s '{}' | base64 -di)\"", base64),
+    ),
+    (
+        "openssl",
+        inserted!("echo {} | openssl base64 -d -A | sh", base64),
+    ),
+    (
+        "python base64",
+        inserted!(
             "python3 -c \"import os,base64;os.system(base64.b64decode('{}').decode())\"",
-            STANDARD.encode(s)
-        ))
-    }),
-    ("base32", |s, _| {
-        Some(format!("echo {} | base32 -d | bash", base32(s)))
-    }),
-    ("xxd", |s, _| {
-        Some(format!("echo {} | xxd -r -p | sh", hex(s, "")))
-    }),
-    ("printf hex", |s, _| {
-        Some(format!("printf '{}' | sh", hex(s, "\\x")))
-    }),
-    ("printf octal", |s, _| {
-        Some(format!("sh -c \"$(printf '{}')\"", octal(s)))
-    }),
-    ("echo -e", |s, _| {
-        Some(format!("echo -e '{}' | bash", hex(s, "\\x")))
-    }),
-    ("ansi-c hex", |s, _| {
-        Some(format!("eval $'{}'", hex(s, "\\x")))
-    }),
-    ("ansi-c octal", |s, _| {
-        Some(format!("bash -c $'{}'", octal(s)))
-    }),
+            base64
+        ),
+    ),
+    ("base32", inserted!("echo {} | base32 -d | bash", base32)),
+    ("xxd", inserted!("echo {} | xxd -r -p | sh", plain_hex)),
+    ("printf hex", inserted!("printf '{}' | sh", hex_escapes)),
+    ("printf octal", inserted!("sh -c \"$(printf '{}')\"", octal)),
+    ("echo -e", inserted!("echo -e '{}' | bash", hex_escapes)),
+    ("ansi-c hex", inserted!("eval $'{}'", hex_escapes)),
+    ("ansi-c octal", inserted!("bash -c $'{}'", octal)),
     ("ansi-c unicode", |s, _| {
         s.is_ascii().then(|| {
             format!(
@@ -92,36 +79,30 @@ pub(crate) const DISGUISES: [(&str, Disguise); 46] = [
         (!s.contains('@'))
             .then(|| format!("echo {} | sed 's/@/e/g' | sh", quoted(&s.replace('e', "@"))))
     }),
-    ("eval", |s, _| Some(format!("eval {}", quoted(s)))),
-    ("sh -c", |s, _| Some(format!("sh -c {}", quoted(s)))),
-    ("sudo", |s, _| {
-        Some(format!("sudo -n -u root bash -c {}", quoted(s)))
-    }),
-    ("env", |s, _| {
-        Some(format!("env -i PATH=/bin A=b sh -c {}", quoted(s)))
-    }),
-    ("nohup", |s, _| {
-        Some(format!("nohup bash -c {} >/dev/null 2>&1 &", quoted(s)))
-    }),
-    ("timeout", |s, _| {
-        Some(format!("timeout -k 1 10s nice -n 5 sh -c {}", quoted(s)))
-    }),
+    ("eval", inserted!("eval {}", quoted)),
+    ("sh -c", inserted!("sh -c {}", quoted)),
+    ("sudo", inserted!("sudo -n -u root bash -c {}", quoted)),
+    ("env", inserted!("env -i PATH=/bin A=b sh -c {}", quoted)),
+    (
+        "nohup",
+        inserted!("nohup bash -c {} >/dev/null 2>&1 &", quoted),
+    ),
+    (
+        "timeout",
+        inserted!("timeout -k 1 10s nice -n 5 sh -c {}", quoted),
+    ),
     ("here-document", |s, _| {
         Some(format!("bash <<'END_OF_IT'\n{s}\nEND_OF_IT\n"))
     }),
-    ("here-string", |s, _| Some(format!("sh <<< {}", quoted(s)))),
+    ("here-string", inserted!("sh <<< {}", quoted)),
     ("echo to sh", |s, _| {
         (!s.contains('\\')).then(|| format!("echo {} | sh", quoted(s)))
     }),
-    ("source", |s, _| {
-        Some(format!("source <(printf '%s\\n' {})", quoted(s)))
-    }),
+    ("source", inserted!("source <(printf '%s\\n' {})", quoted)),
     ("bash <()", |s, _| {
         (!s.contains('\\')).then(|| format!("bash <(echo {})", quoted(s)))
     }),
-    ("variable", |s, _| {
-        Some(format!("c={}; eval \"$c\"", quoted(s)))
-    }),
+    ("variable", inserted!("c={}; eval \"$c\"", quoted)),
     ("two variables", |s, random| {
         let cut = border(s, random);
         Some(format!(
@@ -138,9 +119,10 @@ pub(crate) const DISGUISES: [(&str, Disguise); 46] = [
             quoted(&s[cut..])
         ))
     }),
-    ("printf -v", |s, _| {
-        Some(format!("printf -v c '%s' {}; bash -c \"$c\"", quoted(s)))
-    }),
+    (
+        "printf -v",
+        inserted!("printf -v c '%s' {}; bash -c \"$c\"", quoted),
+    ),
     ("read", |s, _| {
         one_line(s)
             .filter(|s| !s.contains('\\'))
@@ -149,25 +131,20 @@ pub(crate) const DISGUISES: [(&str, Disguise); 46] = [
     ("while read", |s, _| {
         one_line(s).map(|s| format!("while read -r l; do eval \"$l\"; done <<< {}", quoted(s)))
     }),
-    ("positional", |s, _| {
-        Some(format!("set -- {}; eval \"$1\"", quoted(s)))
-    }),
-    ("sh -c $1", |s, _| {
-        Some(format!("bash -c 'eval \"$1\"' x {}", quoted(s)))
-    }),
+    ("positional", inserted!("set -- {}; eval \"$1\"", quoted)),
+    ("sh -c $1", inserted!("bash -c 'eval \"$1\"' x {}", quoted)),
     ("function", |s, _| Some(format!("f() {{\n{s}\n}}\nf"))),
     ("alias", |s, _| {
         one_line(s).map(|s| format!("shopt -s expand_aliases\nalias zz={}\nzz", quoted(s)))
     }),
-    ("trap", |s, _| {
-        Some(format!("trap {} EXIT; exit 0", quoted(s)))
-    }),
+    ("trap", inserted!("trap {} EXIT; exit 0", quoted)),
     ("xargs", |s, _| {
         one_line(s).map(|s| format!("printf '%s\\0' {} | xargs -0 sh -c", quoted(s)))
     }),
-    ("find -exec", |s, _| {
-        Some(format!("find . -maxdepth 0 -exec sh -c {} \\;", quoted(s)))
-    }),
+    (
+        "find -exec",
+        inserted!("find . -maxdepth 0 -exec sh -c {} \\;", quoted),
+    ),
     ("python", |s, _| {
         Some(format!(
             "python3 -c {}",
@@ -212,8 +189,16 @@ fn border(text: &str, random: &mut Random) -> usize {
     }
 }
 
-fn hex(text: &str, before: &str) -> String {
-    text.bytes().map(|b| format!("{before}{b:02x}")).collect()
+fn base64(text: &str) -> String {
+    STANDARD.encode(text)
+}
+
+fn plain_hex(text: &str) -> String {
+    text.bytes().map(|b| format!("{b:02x}")).collect()
+}
+
+fn hex_escapes(text: &str) -> String {
+    text.bytes().map(|b| format!("\\x{b:02x}")).collect()
 }
 
 fn octal(text: &str) -> String {

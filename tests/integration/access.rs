@@ -68,7 +68,7 @@ async fn said(agent: &Agent, session: Option<&str>, body: String) -> String {
         .header("content-type")
         .starts_with("text/event-stream")
     {
-        return String::from_utf8(answer.data().await.unwrap().to_vec()).unwrap();
+        return answer.data_text().await;
     }
     answer.text().await
 }
@@ -128,9 +128,7 @@ async fn what_may_not_be_used_is_not_listed_and_reads_as_unknown_on_every_transp
 #[tokio::test]
 async fn nothing_of_it_reaches_the_server_whatever_it_is_wrapped_in() {
     let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
-    let gate = Setup::new()
-        .http("up", server.url())
-        .http("closed", server.url());
+    let gate = server.setup().http("closed", server.url());
     let gate = gate
         .start_with(|config| config.access = vec![Arc::new(denying())])
         .await;
@@ -151,9 +149,7 @@ async fn nothing_of_it_reaches_the_server_whatever_it_is_wrapped_in() {
         .post_expecting(404, "closed", &[], ask("ping", "{}"))
         .await;
     let unknown = agent
-        .post_expecting(404, "no-such", &[], ask("ping", "{}"))
-        .await
-        .text()
+        .fetch_expecting(404, "no-such", &[], ask("ping", "{}"))
         .await;
     assert_eq!(
         agent
@@ -216,8 +212,8 @@ async fn tables_are_for_agents_and_groups() {
         },
         ..AccessConfig::default()
     };
-    let setup = Setup::new()
-        .http("up", server.url())
+    let setup = server
+        .setup()
         .agents(&["ann", "bob", "eve"])
         .with(|config| {
             config.agents[1].groups = words(&["ops"]);
@@ -241,9 +237,7 @@ async fn tables_are_for_agents_and_groups() {
         );
         let answer = gate
             .agent_named(agent)
-            .post_expecting(status, "up", &[], call)
-            .await
-            .text()
+            .fetch_expecting(status, "up", &[], call)
             .await;
         assert_eq!(
             answer.contains(r#""content""#),
@@ -261,7 +255,7 @@ async fn tables_are_for_agents_and_groups() {
 /// Starts a gate that reads its agents from a file beside its config.
 async fn with_file() -> (TestGate, std::path::PathBuf, Server) {
     let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
-    let mut setup = Setup::new().http("up", server.url());
+    let mut setup = server.setup();
     let folder = setup.folder.path().to_owned();
     let file = folder.join("agents.toml");
     let config = folder.join("gate.toml");
@@ -297,10 +291,8 @@ async fn status(gate: &TestGate, agent: &str) -> u16 {
 #[tokio::test]
 async fn tokens_in_the_file_count_as_long_as_they_stand_there() {
     let (gate, file, _server) = with_file().await;
-    assert_eq!(
-        (status(&gate, "ann").await, status(&gate, "bob").await),
-        (200, 401)
-    );
+    assert_eq!(status(&gate, "ann").await, 200);
+    assert_eq!(status(&gate, "bob").await, 401);
     let made = |name: &str| AgentToken {
         agent: name.to_owned(),
         sha256: Sha256::digest(token(name).as_bytes()).into(),
@@ -314,10 +306,8 @@ async fn tokens_in_the_file_count_as_long_as_they_stand_there() {
         write_whole(&file, &AgentToken::to_text(&all));
         gate.running.reload();
         until("the reload", || reloads() >= times).await;
-        assert_eq!(
-            (status(&gate, "ann").await, status(&gate, "bob").await),
-            (200, bob)
-        );
+        assert_eq!(status(&gate, "ann").await, 200);
+        assert_eq!(status(&gate, "bob").await, bob);
     }
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(!text.contains(&token("bob")));

@@ -71,6 +71,12 @@ impl Agent {
         }
     }
 
+    /// Returns a browser for the server with this origin.
+    pub(crate) fn browser(origin: &str) -> Self {
+        let address = origin.strip_prefix("http://").unwrap();
+        Self::new(address.parse().unwrap(), None)
+    }
+
     /// Returns the same agent at another address of this machine.
     pub(crate) fn at(self, from: IpAddr) -> Self {
         Self {
@@ -146,8 +152,34 @@ impl Agent {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> impl Future<Output = String> {
-        let answer = self.post_ok(upstream, headers, body);
+        self.fetch_expecting(200, upstream, headers, body)
+    }
+
+    /// Posts a message and returns the text of the answer; panics unless this is its status.
+    #[track_caller]
+    pub(crate) fn fetch_expecting(
+        &self,
+        status: u16,
+        upstream: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> impl Future<Output = String> {
+        let answer = self.post_expecting(status, upstream, headers, body);
         async move { answer.await.text().await }
+    }
+
+    /// Posts a message and returns the message of the error in the answer; panics unless this is
+    /// the status.
+    #[track_caller]
+    pub(crate) fn fetch_error(
+        &self,
+        status: u16,
+        upstream: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> impl Future<Output = String> {
+        let answer = self.fetch_expecting(status, upstream, headers, body);
+        async move { error_message(&json(&answer.await)) }
     }
 
     /// Posts a call and returns the texts of its result; panics unless the status is 200.
@@ -168,6 +200,26 @@ impl Agent {
     pub(crate) fn fetch_modern(&self, upstream: &str, body: &str) -> impl Future<Output = String> {
         let answer = expect(200, self.post_modern(upstream, body));
         async move { answer.await.text().await }
+    }
+
+    /// Posts a JSON text to a path.
+    pub(crate) async fn post_json(&self, path: &str, body: impl Into<Bytes>) -> Answer {
+        let headers = [("content-type", "application/json")];
+        self.ask(Method::POST, path, &headers, body).await
+    }
+
+    /// Posts a form to a path.
+    pub(crate) async fn post_form(&self, path: &str, body: impl Into<Bytes>) -> Answer {
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        self.ask(Method::POST, path, &headers, body).await
+    }
+
+    /// Calls a tool in a new session and returns the text of the answer.
+    pub(crate) async fn call_in_session(&self, upstream: &str) -> String {
+        let session = self.initialize(upstream).await.unwrap();
+        let headers = [("mcp-session-id", session.as_str())];
+        let answer = self.post_ok(upstream, &headers, call("1", "go")).await;
+        answer.message_text().await
     }
 
     /// Requests a path with `GET`.
@@ -293,12 +345,17 @@ impl Answer {
         if self.status != status {
             let got = self.status;
             let told = self.bytes().await;
-            panic!(
-                "{caller}: expected {status}, got {got}: {}",
-                String::from_utf8_lossy(&told)
-            );
+            let told = String::from_utf8_lossy(&told);
+            panic!("{caller}: expected {status}, got {got}: {told}");
         }
         self
+    }
+
+    /// Returns the body as text; panics with it unless this is the status of the answer.
+    #[track_caller]
+    pub(crate) fn expect_text(self, status: u16) -> impl Future<Output = String> {
+        let answer = self.expect(status);
+        async move { answer.await.text().await }
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
@@ -384,6 +441,34 @@ impl Answer {
             }
         }
     }
+
+    /// Returns the text of the next message of a stream; panics at its end.
+    pub(crate) async fn data_text(&mut self) -> String {
+        String::from_utf8(self.data().await.unwrap().to_vec()).unwrap()
+    }
+
+    /// Returns the text of the first message of an answer, which may be a stream.
+    pub(crate) async fn message_text(mut self) -> String {
+        let streams = self.header("content-type").starts_with("text/event-stream");
+        if streams {
+            self.data_text().await
+        } else {
+            self.text().await
+        }
+    }
+}
+
+/// Returns a call of a tool with these arguments.
+pub(crate) fn tool_call(tool: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
+}
+
+/// Returns a call of a tool with one argument.
+pub(crate) fn argument_call(tool: &str, argument: &str, value: &str) -> String {
+    let value = lychgate::message::quote(value);
+    tool_call(tool, &format!(r#"{{"{argument}":{value}}}"#))
 }
 
 /// Returns a call of the tool `echo` with one text; the id is inserted as written.
@@ -400,6 +485,16 @@ pub(crate) fn modern_call(id: &str, text: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{text}}},{META}}}}}"#
     )
+}
+
+/// Returns the message of the error in an answer.
+pub(crate) fn error_message(answer: &Json) -> String {
+    string(answer, &["error", "message"]).unwrap_or_else(|| panic!("{}", answer.root().raw()))
+}
+
+/// Reports whether an answer is a tool's result with `isError`.
+pub(crate) fn is_error(answer: &Json) -> bool {
+    raw(answer, &["result", "isError"]).as_deref() == Some("true")
 }
 
 /// Returns the texts of a tool's result, one per line.

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use lychgate::config::{QuarantineConfig, VaultKey};
 use lychgate::message::{Direction, Json};
 use lychgate::rules::Library;
 
-use super::harness::{Setup, TestGate, assert_contains};
+use super::harness::{TestGate, assert_contains, tool_call};
+use super::kept::quarantine_config;
 use super::servers::{Server, json_reply};
 
 /// Verbs of commands that make a decision or show removed content.
@@ -59,9 +59,7 @@ async fn server(texts: Vec<String>) -> Server {
 }
 
 async fn asks(gate: &TestGate, arguments: &str) -> String {
-    let call = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_command","arguments":{arguments}}}}}"#
-    );
+    let call = tool_call("run_command", arguments);
     gate.agent().post("up", &[], call).await.text().await
 }
 
@@ -84,15 +82,10 @@ async fn no_verdict_names_such_a_command() {
             .to_owned(),
     );
     let server = server(inbound.clone()).await;
-    let setup = Setup::new().shipped().http("up", server.url());
+    let setup = server.setup().shipped();
     let folder = setup.folder.path().to_owned();
-    let quarantine = QuarantineConfig {
-        folder: Some(folder.join("quarantine")),
-        key: VaultKey::File(folder.join("quarantine.key")),
-        ..QuarantineConfig::default()
-    };
     let gate = setup
-        .start_with(|config| config.quarantine = quarantine)
+        .start_with(|config| config.quarantine = quarantine_config(&folder))
         .await;
     let mut refused = 0;
     let mut withheld = 0;

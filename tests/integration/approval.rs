@@ -7,14 +7,15 @@
 )]
 
 use std::path::Path;
-use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Method;
 use lychgate::config::Scope;
+use lychgate::message::Json;
 
 use super::harness::{
-    Agent, Setup, TestGate, assert_contains, call, json, result_text, soon, string,
+    Agent, Setup, TestGate, assert_contains, call, json, lychgate, result_text, run, soon, string,
 };
 use super::servers::{Peer, Wire, says, script};
 
@@ -35,32 +36,30 @@ spares = ["deployment"]
 
 /// Returns a server, a setup with the rule above, and the list of the messages that reach the
 /// server.
-pub(crate) async fn asking(
-    wire: Wire,
-) -> (Peer, Setup, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
-    let seen: std::sync::Arc<std::sync::Mutex<Vec<String>>> = std::sync::Arc::default();
+pub(crate) async fn asking(wire: Wire) -> (Peer, Setup, Arc<Mutex<Vec<String>>>) {
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let keep = seen.clone();
-    let peer = Peer::start(
-        wire,
-        script(move |asked| {
-            keep.lock().unwrap().push(asked.to_owned());
-            says(asked, "done")
-        }),
-    )
-    .await;
-    let setup = peer.behind(Setup::new(), "up");
-    std::fs::write(setup.folder.path().join("rules/outbound/asks.toml"), ASKS).unwrap();
+    let answer = script(move |asked| {
+        keep.lock().unwrap().push(asked.to_owned());
+        says(asked, "done")
+    });
+    let peer = Peer::start(wire, answer).await;
+    let setup = asks(&peer);
     (peer, setup, seen)
 }
 
+/// Returns a setup for a server, with the rule above.
+pub(crate) fn asks(peer: &Peer) -> Setup {
+    let setup = peer.behind(Setup::new(), "up");
+    std::fs::write(setup.folder.path().join("rules/outbound/asks.toml"), ASKS).unwrap();
+    setup
+}
+
 /// Returns the calls that reached the server.
-pub(crate) fn calls(seen: &std::sync::Arc<std::sync::Mutex<Vec<String>>>) -> Vec<String> {
-    seen.lock()
-        .unwrap()
-        .iter()
-        .filter(|text| text.contains("tools/call"))
-        .cloned()
-        .collect()
+pub(crate) fn calls(seen: &Mutex<Vec<String>>) -> Vec<String> {
+    let mut seen = seen.lock().unwrap().clone();
+    seen.retain(|text| text.contains("tools/call"));
+    seen
 }
 
 pub(crate) fn token(gate: &TestGate) -> String {
@@ -79,23 +78,16 @@ pub(crate) async fn desk(
     body: &str,
 ) -> (u16, String) {
     let agent = Agent::new(gate.running.admin.unwrap(), Some(token.to_owned()));
-    let answer = agent
-        .ask(
-            method,
-            path,
-            &[("content-type", "application/json")],
-            body.to_owned(),
-        )
-        .await;
+    let headers = [("content-type", "application/json")];
+    let answer = agent.ask(method, path, &headers, body.to_owned()).await;
     (answer.status, answer.text().await)
 }
 
 /// Returns the id of the only open approval request, once there is one.
 pub(crate) async fn question(gate: &TestGate) -> String {
-    let token = token(gate);
     soon("a question", async {
         loop {
-            let listed = json(&desk(gate, &token, Method::GET, "/approvals", "").await.1);
+            let listed = listed(gate).await;
             if let Some(first) = listed.root().elements().next() {
                 return first.get("id").unwrap().str().unwrap().into_owned();
             }
@@ -106,17 +98,21 @@ pub(crate) async fn question(gate: &TestGate) -> String {
 }
 
 pub(crate) async fn decide(gate: &TestGate, id: &str, body: &str) -> (u16, String) {
-    desk(
-        gate,
-        &token(gate),
-        Method::POST,
-        &format!("/approvals/{id}"),
-        body,
+    let path = format!("/approvals/{id}");
+    desk(gate, &token(gate), Method::POST, &path, body).await
+}
+
+/// Returns the open approval requests.
+async fn listed(gate: &TestGate) -> Json {
+    json(
+        &desk(gate, &token(gate), Method::GET, "/approvals", "")
+            .await
+            .1,
     )
-    .await
 }
 
 pub(crate) const ONCE: &str = r#"{"decision":"approve","scope":"once","by":"ann"}"#;
+const SESSION: &str = r#"{"decision":"approve","scope":"session"}"#;
 const DENY: &str = r#"{"decision":"deny"}"#;
 
 /// Makes a call, approves it with `answer` if that is given, and returns the text of the result.
@@ -145,11 +141,7 @@ async fn a_call_waits_for_a_yes_and_arrives_as_it_was() {
         let (answer, ()) = tokio::join!(waiting, async {
             let id = question(&gate).await;
             assert!(calls(&seen).is_empty(), "{wire:?}: it waits");
-            let listed = json(
-                &desk(&gate, &token(&gate), Method::GET, "/approvals", "")
-                    .await
-                    .1,
-            );
+            let listed = listed(&gate).await;
             let one = listed.root().elements().next().unwrap();
             let shown = one.get("shown").unwrap().str().unwrap().into_owned();
             assert_eq!(
@@ -160,22 +152,13 @@ async fn a_call_waits_for_a_yes_and_arrives_as_it_was() {
             assert_eq!(decide(&gate, &id, ONCE).await.0, 200);
             assert_eq!(decide(&gate, &id, DENY).await.0, 404, "it is over");
         });
-        assert_eq!(
-            result_text(&json(
-                &String::from_utf8(answer_text(answer).await).unwrap()
-            )),
-            "done",
-            "{wire:?}"
-        );
+        let answer = answer.message_text().await;
+        assert_eq!(result_text(&json(&answer)), "done", "{wire:?}");
         assert_eq!(calls(&seen).len(), 1);
         if wire != Wire::Stdio && wire != Wire::Sse {
             assert_eq!(calls(&seen)[0], body, "{wire:?}: byte for byte");
         }
-        let lines: Vec<_> = gate
-            .audit()
-            .into_iter()
-            .filter(|line| string(line, &["event"]).unwrap() == "approval")
-            .collect();
+        let lines: Vec<_> = gate.audit_lines("event", "approval");
         let outcomes: Vec<_> = lines
             .iter()
             .map(|line| string(line, &["outcome"]).unwrap())
@@ -189,16 +172,6 @@ async fn a_call_waits_for_a_yes_and_arrives_as_it_was() {
         );
         gate.running.drain().await;
     }
-}
-
-async fn answer_text(mut answer: super::harness::Answer) -> Vec<u8> {
-    if answer
-        .header("content-type")
-        .starts_with("text/event-stream")
-    {
-        return answer.data().await.unwrap().to_vec();
-    }
-    answer.bytes().await.to_vec()
 }
 
 #[tokio::test]
@@ -227,14 +200,7 @@ async fn each_yes_is_for_so_much_and_no_more() {
         ask("deploy c", Some(DENY)).await.contains("`ask-first`"),
         "another one does"
     );
-    assert_eq!(
-        ask(
-            "deploy d",
-            Some(r#"{"decision":"approve","scope":"session"}"#)
-        )
-        .await,
-        "done"
-    );
+    assert_eq!(ask("deploy d", Some(SESSION)).await, "done");
     assert_eq!(
         ask("deploy e", None).await,
         "done",
@@ -255,12 +221,8 @@ async fn a_policy_may_allow_less() {
     let (answer, ()) = tokio::join!(agent.post("up", &[], call("1", "deploy")), async {
         let id = question(&gate).await;
         for scope in ["session", "call", "always"] {
-            let (status, told) = decide(
-                &gate,
-                &id,
-                &format!(r#"{{"decision":"approve","scope":"{scope}"}}"#),
-            )
-            .await;
+            let body = format!(r#"{{"decision":"approve","scope":"{scope}"}}"#);
+            let (status, told) = decide(&gate, &id, &body).await;
             assert!(status == 403 && told.contains("`once` only"), "{told}");
         }
         assert_eq!(
@@ -290,10 +252,9 @@ async fn a_yes_for_good_outlives_the_gate() {
             called(&gate, &agent, call("1", "deploy for good"), answer).await,
             "done"
         );
-        assert!(
-            called(&gate, &agent, call("1", "deploy another"), Some(DENY))
-                .await
-                .contains("request was denied")
+        assert_contains(
+            &called(&gate, &agent, call("1", "deploy another"), Some(DENY)).await,
+            &["request was denied"],
         );
         gate.running.drain().await;
     }
@@ -310,10 +271,7 @@ async fn a_yes_for_good_outlives_the_gate() {
     let setup = Setup::new()
         .http("up", "http://127.0.0.1:9/".into())
         .with(|config| config.approval.file = Some(file));
-    let faults = lychgate::app::start(setup.config, None)
-        .await
-        .err()
-        .unwrap();
+    let faults = setup.faults().await;
     assert!(
         faults[0].message.contains("line 1 is not a valid approval"),
         "{faults:?}"
@@ -331,28 +289,16 @@ async fn silence_is_a_no_and_a_call_that_comes_back_finds_its_answer() {
         .start()
         .await;
     let agent = gate.agent();
-    let told = called(&gate, &agent, call("1", "deploy x"), None).await;
+    let tried = |id: &str| called(&gate, &agent, call(id, "deploy x"), None);
+    let told = tried("1").await;
     let id = question(&gate).await;
     assert_contains(&told, &["repeat exactly the same call", &id]);
+    assert!(tried("2").await.contains(&id), "it is the same question");
+    // Nobody waits, and the yes is kept for the next try.
+    assert_eq!(decide(&gate, &id, ONCE).await.0, 200);
+    assert_eq!(tried("3").await, "done");
     assert!(
-        called(&gate, &agent, call("2", "deploy x"), None)
-            .await
-            .contains(&id),
-        "it is the same question"
-    );
-    assert_eq!(
-        decide(&gate, &id, ONCE).await.0,
-        200,
-        "nobody waits, and the yes is kept for the next try"
-    );
-    assert_eq!(
-        called(&gate, &agent, call("3", "deploy x"), None).await,
-        "done"
-    );
-    assert!(
-        called(&gate, &agent, call("4", "deploy x"), None)
-            .await
-            .contains("repeat exactly"),
+        tried("4").await.contains("repeat exactly"),
         "and is used up"
     );
     soon("the deadline", async {
@@ -375,15 +321,12 @@ async fn only_so_many_wait() {
     });
     let gate = setup.start().await;
     let agent = gate.agent();
-    assert!(
-        called(&gate, &agent, call("1", "deploy 1"), None)
-            .await
-            .contains("repeat exactly")
+    assert_contains(
+        &called(&gate, &agent, call("1", "deploy 1"), None).await,
+        &["repeat exactly"],
     );
     let answer = agent
-        .post_expecting(429, "up", &[], call("2", "deploy 2"))
-        .await
-        .text()
+        .fetch_expecting(429, "up", &[], call("2", "deploy 2"))
         .await;
     assert!(answer.contains("pending_approvals"), "{answer}");
     assert_eq!(gate.limit_hits("pending_approvals"), 1.0);
@@ -399,64 +342,32 @@ async fn the_desk_is_for_whoever_has_the_token() {
         std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
         0o600
     );
+    let wrong = "wrong-token-0123456789";
     assert_eq!(
-        desk(
-            &gate,
-            "wrong-token-0123456789",
-            Method::GET,
-            "/approvals",
-            ""
-        )
-        .await
-        .0,
+        desk(&gate, wrong, Method::GET, "/approvals", "").await.0,
         401
     );
     assert_eq!(gate.admin("/approvals").await.0, 401);
     let agent = Agent::new(gate.running.admin.unwrap(), Some(token(&gate)));
-    let from = |origin: String| {
-        let agent = agent.clone();
-        async move {
-            agent
-                .get("/approvals", &[("origin", origin.as_str())])
-                .await
-                .status
-        }
-    };
-    assert_eq!(from("http://evil.example".into()).await, 403);
-    assert_eq!(from("null".into()).await, 403);
-    assert_eq!(
-        from(format!("http://{}", gate.running.admin.unwrap())).await,
-        200
-    );
-    assert_eq!(
-        desk(&gate, &token(&gate), Method::DELETE, "/approvals/x", "")
-            .await
-            .0,
-        405
-    );
-    assert_eq!(
-        desk(&gate, &token(&gate), Method::POST, "/approvals/x", ONCE)
-            .await
-            .0,
-        404
-    );
+    let own = format!("http://{}", gate.running.admin.unwrap());
+    for (origin, status) in [("http://evil.example", 403), ("null", 403), (&*own, 200)] {
+        let answer = agent.get("/approvals", &[("origin", origin)]).await;
+        assert_eq!(answer.status, status, "{origin}");
+    }
+    for (method, body, status) in [(Method::DELETE, "", 405), (Method::POST, ONCE, 404)] {
+        let (told, _) = desk(&gate, &token(&gate), method, "/approvals/x", body).await;
+        assert_eq!(told, status);
+    }
 }
 
 fn approve(config: &Path, args: &[&str]) -> (i32, String, String) {
-    let out = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+    let mut command = lychgate();
+    command
         .arg("approve")
         .args(args)
         .arg("--config")
-        .arg(config)
-        .env("USER", "ann")
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        out.status.code().unwrap(),
-        text(out.stdout),
-        text(out.stderr),
-    )
+        .arg(config);
+    run(command.env("USER", "ann"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -543,12 +454,11 @@ async fn what_cannot_wait_is_refused_and_where_nothing_is_enforced_nobody_is_ask
     let gate = setup
         .start_with_policy(|policy| policy.enforce = false)
         .await;
-    assert_eq!(
-        gate.agent()
-            .fetch_result("up", &[], call("1", "deploy"))
-            .await,
-        "done"
-    );
+    let told = gate
+        .agent()
+        .fetch_result("up", &[], call("1", "deploy"))
+        .await;
+    assert_eq!(told, "done");
     gate.assert_series(r#"lychgate_approvals_total{outcome="asked"}"#, 0.0);
 }
 
@@ -565,21 +475,12 @@ async fn the_first_write_of_a_session_is_confirmed_and_then_it_goes_on() {
         called(&gate, &agent, tool("read_file", "1"), None).await,
         "done"
     );
-    assert!(
-        called(&gate, &agent, tool("write_file", "2"), Some(DENY))
-            .await
-            .contains("first write")
+    assert_contains(
+        &called(&gate, &agent, tool("write_file", "2"), Some(DENY)).await,
+        &["first write"],
     );
-    assert_eq!(
-        called(
-            &gate,
-            &agent,
-            tool("write_file", "3"),
-            Some(r#"{"decision":"approve","scope":"session"}"#)
-        )
-        .await,
-        "done"
-    );
+    let confirmed = called(&gate, &agent, tool("write_file", "3"), Some(SESSION)).await;
+    assert_eq!(confirmed, "done");
     assert_eq!(
         called(&gate, &agent, tool("create_issue", "4"), None).await,
         "done",
@@ -590,7 +491,6 @@ async fn the_first_write_of_a_session_is_confirmed_and_then_it_goes_on() {
 
 #[tokio::test]
 async fn a_yes_for_a_session_lasts_as_long_as_the_config_says() {
-    const SESSION: &str = r#"{"decision":"approve","scope":"session"}"#;
     for (lasts, asked_again) in [
         (Duration::from_millis(300), true),
         (Duration::from_secs(3600), false),

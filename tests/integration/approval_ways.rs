@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use http::Method;
 use lychgate::message::Json;
 
 use super::approval::{asking, calls, decide, question};
@@ -29,15 +28,20 @@ fn answered(question: &Json, action: &str) -> String {
 }
 
 async fn open(agent: &Agent, body: String) -> String {
-    agent
-        .post("up", &[], body)
-        .await
-        .header("mcp-session-id")
-        .to_owned()
+    let answer = agent.post("up", &[], body).await;
+    answer.header("mcp-session-id").to_owned()
 }
 
 async fn next(stream: &mut Answer) -> Json {
-    json(std::str::from_utf8(&stream.data().await.unwrap()).unwrap())
+    json(&stream.data_text().await)
+}
+
+fn result_type(answer: &Json) -> String {
+    string(answer, &["result", "resultType"]).unwrap()
+}
+
+fn error_code(answer: &Json) -> String {
+    raw(answer, &["error", "code"]).unwrap()
 }
 
 #[tokio::test]
@@ -64,14 +68,8 @@ async fn an_agent_asks_its_user_on_the_stream_of_the_call() {
             assert_eq!(string(&asked, &["method"]).unwrap(), "elicitation/create");
             let told = string(&asked, &["params", "message"]).unwrap();
             assert_contains(&told, &["`ask-first`", "|   \"text\": \"deploy it\""]);
-            assert_eq!(
-                raw(
-                    &asked,
-                    &["params", "requestedSchema", "properties", "allow", "enum"]
-                )
-                .unwrap(),
-                r#"["once","session","call"]"#
-            );
+            let allow = ["params", "requestedSchema", "properties", "allow", "enum"];
+            assert_eq!(raw(&asked, &allow).unwrap(), r#"["once","session","call"]"#);
             // An answer from another agent is ignored.
             let bob = gate.agent_named("bob");
             bob.post_expecting(202, "up", &[], answered(&asked, "accept"))
@@ -181,22 +179,11 @@ async fn an_agent_of_the_first_revision_is_asked_on_its_stream() {
     let mut stream = agent
         .get_ok("/sse/up", &[("accept", "text/event-stream")])
         .await;
-    let path = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
+    let path = stream.data_text().await;
     let post = |body: String| {
         let agent = agent.clone();
         let path = path.clone();
-        async move {
-            agent
-                .ask(
-                    Method::POST,
-                    &path,
-                    &[("content-type", "application/json")],
-                    body,
-                )
-                .await
-                .expect(202)
-                .await
-        }
+        async move { agent.post_json(&path, body).await.expect(202).await }
     };
     post(initialize()).await;
     next(&mut stream).await;
@@ -237,10 +224,7 @@ async fn a_modern_agent_is_answered_with_a_question_and_calls_again() {
     let agent = gate.agent_named("ann");
     let body = asks("1", "deploy it");
     let asked = posted(&agent, &body).await;
-    assert_eq!(
-        string(&asked, &["result", "resultType"]).unwrap(),
-        "input_required"
-    );
+    assert_eq!(result_type(&asked), "input_required");
     let form = ["result", "inputRequests", "lychgate-approval"];
     assert_eq!(
         string(&asked, &[&form[..], &["method"]].concat()).unwrap(),
@@ -252,37 +236,21 @@ async fn a_modern_agent_is_answered_with_a_question_and_calls_again() {
     // the state of another call are rejected.
     let unanswered = again(&body, "2", &state, "accept").replace("lychgate-approval", "other");
     assert_eq!(
-        string(
-            &posted(&agent, &unanswered).await,
-            &["result", "resultType"]
-        )
-        .unwrap(),
+        result_type(&posted(&agent, &unanswered).await),
         "input_required"
     );
     let bob = gate.agent_named("bob");
-    assert_eq!(
-        raw(
-            &posted(&bob, &again(&body, "2", &state, "accept")).await,
-            &["error", "code"]
-        )
-        .unwrap(),
-        "-32602"
-    );
+    let answer = posted(&bob, &again(&body, "2", &state, "accept")).await;
+    assert_eq!(error_code(&answer), "-32602");
     let mut forged = state.clone();
     let last = forged.pop().unwrap();
     forged.push(if last == 'A' { 'Q' } else { 'A' });
-    assert_eq!(
-        raw(
-            &posted(&agent, &again(&body, "2", &forged, "accept")).await,
-            &["error", "code"]
-        )
-        .unwrap(),
-        "-32602"
-    );
+    let answer = posted(&agent, &again(&body, "2", &forged, "accept")).await;
+    assert_eq!(error_code(&answer), "-32602");
     let other = asks("1", "deploy something else");
     let answer = posted(&agent, &again(&other, "2", &state, "accept")).await;
     assert_eq!(
-        string(&answer, &["result", "resultType"]).unwrap(),
+        result_type(&answer),
         "input_required",
         "a yes is for its own call"
     );
@@ -298,11 +266,7 @@ async fn a_modern_agent_is_answered_with_a_question_and_calls_again() {
         "the server sees the call, and nothing of the gate's"
     );
     let answer = posted(&agent, &again(&body, "4", &state, "accept")).await;
-    assert_eq!(
-        string(&answer, &["result", "resultType"]).unwrap(),
-        "input_required",
-        "once is once"
-    );
+    assert_eq!(result_type(&answer), "input_required", "once is once");
     let fresh = string(&answer, &["result", "requestState"]).unwrap();
     assert!(
         result_text(&posted(&agent, &again(&body, "5", &fresh, "decline")).await)
@@ -367,13 +331,7 @@ async fn a_servers_own_question_about_an_approved_call_needs_no_second_yes() {
         )]
     });
     let peer = super::servers::Peer::start(Wire::Json, script).await;
-    let setup = peer.behind(super::harness::Setup::new(), "up");
-    std::fs::write(
-        setup.folder.path().join("rules/outbound/asks.toml"),
-        super::approval::ASKS,
-    )
-    .unwrap();
-    let gate = setup.start().await;
+    let gate = super::approval::asks(&peer).start().await;
     let agent = gate.agent();
     let body = asks("1", "deploy it");
     let asked = posted(&agent, &body).await;
@@ -387,11 +345,8 @@ async fn a_servers_own_question_about_an_approved_call_needs_no_second_yes() {
     let rest = r#","inputResponses":{"theirs":{"action":"accept"}},"requestState":"s"}}"#;
     let answered = format!("{}{rest}", body.strip_suffix("}}").unwrap());
     assert_eq!(result_text(&posted(&agent, &answered).await), "done");
-    assert_eq!(
-        string(&posted(&agent, &answered).await, &["result", "resultType"]).unwrap(),
-        "input_required",
-        "one more time"
-    );
+    let again = posted(&agent, &answered).await;
+    assert_eq!(result_type(&again), "input_required", "one more time");
     gate.assert_series(r#"lychgate_approvals_total{outcome="asked"}"#, 2.0);
 }
 
@@ -417,12 +372,7 @@ async fn a_policy_may_leave_the_agents_own_user_out() {
         }
     );
     assert_eq!(legacy.header("content-type"), "application/json");
-    assert_eq!(
-        (
-            result_text(&json(&legacy.text().await)).as_str(),
-            result_text(&modern).as_str()
-        ),
-        ("done", "done")
-    );
+    assert_eq!(result_text(&json(&legacy.text().await)).as_str(), "done");
+    assert_eq!(result_text(&modern).as_str(), "done");
     assert_eq!(calls(&seen).len(), 2);
 }

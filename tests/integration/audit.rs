@@ -3,7 +3,7 @@
 use lychgate::config::Transport;
 use lychgate::record::entry::member;
 
-use super::harness::{Setup, call, http, json, log, modern_call, raw, string, token};
+use super::harness::{Setup, assert_contains, call, http, log, modern_call, raw, string, token};
 use super::servers::{Peer, Server, Wire, json_reply, reply, says, script};
 
 #[tokio::test]
@@ -27,12 +27,7 @@ async fn one_line_for_each_message_with_everything_in_it() {
         .await
         .expect(200)
         .await;
-    let of = |event: &str| -> Vec<_> {
-        gate.audit()
-            .into_iter()
-            .filter(|line| string(line, &["event"]).as_deref() == Some(event))
-            .collect()
-    };
+    let of = |event: &str| -> Vec<_> { gate.audit_lines("event", event) };
     assert_eq!(of("pinned").len(), 1, "what the server says of itself");
     let lines = of("judged");
     let told: Vec<String> = lines
@@ -153,13 +148,8 @@ async fn one_line_for_each_message_with_everything_in_it() {
             .elements()
             .next()
             .unwrap();
-        assert_eq!(
-            (
-                finding.get("rule").unwrap().str().unwrap(),
-                finding.get("at").unwrap().str().unwrap()
-            ),
-            (rule.into(), at.into())
-        );
+        assert_eq!(finding.get("rule").unwrap().str().unwrap(), rule);
+        assert_eq!(finding.get("at").unwrap().str().unwrap(), at);
     }
     assert_eq!(string(refused, &["rule"]).as_deref(), Some("no-bombs"));
 }
@@ -168,7 +158,7 @@ async fn one_line_for_each_message_with_everything_in_it() {
 async fn what_was_not_looked_at_is_said() {
     let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB","mimeType":"image/png"}]}}"#)
     .await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     gate.agent().post_ok("up", &[], call("1", "x")).await;
     let line = gate.audit().pop().unwrap();
     let part = line
@@ -188,7 +178,7 @@ async fn what_was_not_looked_at_is_said() {
 #[tokio::test]
 async fn a_log_without_line_breaks_cannot_be_forged() {
     let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     let forged = call(
         "1",
         "x\n{\"event\":\"judged\",\"verdict\":\"pass\"}\r\n\u{1b}[2J\u{2028}",
@@ -247,8 +237,8 @@ async fn secrets_are_in_no_log_metric_or_error() {
     transport.headers = vec![("x-key".into(), PLANTED[3].1.into())];
     let mut gone = transport.clone();
     gone.url = "http://127.0.0.1:1/mcp".into();
-    let setup = Setup::new()
-        .http("up", server.url())
+    let setup = server
+        .setup()
         .http("gone", gone.url.clone())
         .agents(&["ann"])
         .with(|config| {
@@ -312,26 +302,18 @@ async fn secrets_are_in_no_log_metric_or_error() {
 async fn no_audit_no_traffic() {
     let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
     let full = |required| {
-        Setup::new().http("up", server.url()).with(|config| {
+        server.setup().with(|config| {
             // Every write to it fails, as on a full disk.
             config.audit.to = Some(lychgate::config::AuditTo::File("/dev/full".into()));
             config.audit.required = required;
         })
     };
     let gate = full(true).start().await;
-    let answer = json(
-        &gate
-            .agent()
-            .post_expecting(503, "up", &[], call("1", "x"))
-            .await
-            .text()
-            .await,
-    );
-    assert!(
-        string(&answer, &["error", "message"])
-            .unwrap()
-            .contains("audit")
-    );
+    let answer = gate
+        .agent()
+        .fetch_error(503, "up", &[], call("1", "x"))
+        .await;
+    assert_contains(&answer, &["audit"]);
     assert!(server.rest().await.is_empty(), "nothing went on");
     assert!(gate.metric("lychgate_audit_lines_total", &[("outcome", "failed")]) >= Some(1.0));
     let lenient = full(false).start().await;
@@ -342,10 +324,7 @@ async fn no_audit_no_traffic() {
             "/proc/none/audit.jsonl".into(),
         ))
     });
-    let faults = lychgate::app::start(closed.config, None)
-        .await
-        .err()
-        .unwrap();
+    let faults = closed.faults().await;
     assert!(
         faults
             .iter()

@@ -16,7 +16,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use lychgate::cli::demo::sample::{Login, Server as Sample, Settings};
 
-use super::harness::{Agent, assert_text};
+use super::harness::{Agent, assert_text, json, string};
 use super::servers::{Reply, Seen, Server, reply};
 
 /// The kinds of requests to the server.
@@ -186,14 +186,8 @@ impl Authority {
 
     /// Returns the settings that it was started with.
     pub(crate) fn settings(&self) -> Settings {
-        self.inside
-            .sample
-            .lock()
-            .unwrap()
-            .login()
-            .unwrap()
-            .settings()
-            .clone()
+        let sample = self.inside.sample.lock().unwrap();
+        sample.login().unwrap().settings().clone()
     }
 
     /// Returns how many tool calls it has answered.
@@ -203,13 +197,8 @@ impl Authority {
 
     /// Returns how many requests of a kind it has received.
     pub(crate) fn asked(&self, ask: Ask) -> usize {
-        self.inside
-            .asked
-            .lock()
-            .unwrap()
-            .get(&ask)
-            .copied()
-            .unwrap_or_default()
+        let asked = self.inside.asked.lock().unwrap();
+        asked.get(&ask).copied().unwrap_or_default()
     }
 
     /// Makes the next request of a kind fail; several faults of a kind apply one after the other.
@@ -241,11 +230,8 @@ impl Authority {
     /// the URL that the person is redirected to.
     pub(crate) async fn log_in(&self, url: &str) -> String {
         let (name, password) = self.settings().person;
-        self.fill_in(
-            url,
-            &format!("name={name}&password={password}&answer=allow"),
-        )
-        .await
+        let fields = format!("name={name}&password={password}&answer=allow");
+        self.fill_in(url, &fields).await
     }
 
     /// Denies the login on the page at `url`, as a person does who does not want it.
@@ -258,20 +244,16 @@ impl Authority {
         let path = url
             .strip_prefix(&issuer)
             .unwrap_or_else(|| panic!("{url} is not at {issuer}"));
-        let browser = Agent::new(
-            issuer.strip_prefix("http://").unwrap().parse().unwrap(),
-            None,
-        );
+        let browser = Agent::browser(&issuer);
         let page = browser.get_text(path, &[]).await;
         let ticket = page
             .split("name=\"ticket\" value=\"")
             .nth(1)
             .and_then(|rest| rest.split('"').next())
             .unwrap();
-        let form = [("content-type", "application/x-www-form-urlencoded")];
         let body = format!("ticket={ticket}&{fields}");
         let answer = browser
-            .ask(Method::POST, "/authorize", &form, body)
+            .post_form("/authorize", body)
             .await
             .expect(303)
             .await;
@@ -284,18 +266,8 @@ impl Authority {
 async fn it_goes_wrong_as_told_and_counts() {
     let authority = Authority::start(60).await;
     let origin = authority.settings().issuer;
-    let client = Agent::new(
-        origin.strip_prefix("http://").unwrap().parse().unwrap(),
-        None,
-    );
-    let ask = |body: String| {
-        client.ask(
-            Method::POST,
-            "/token",
-            &[("content-type", "application/x-www-form-urlencoded")],
-            body,
-        )
-    };
+    let client = Agent::browser(&origin);
+    let ask = |body: String| client.post_form("/token", body);
     let (id, secret) = authority.settings().client;
     let grant = format!(
         "grant_type=client_credentials&client_id={id}&client_secret={secret}&resource={}",
@@ -305,13 +277,10 @@ async fn it_goes_wrong_as_told_and_counts() {
     authority.fail(Ask::Grant, Fault::Omits("expires_in"));
     authority.fail(Ask::Grant, Fault::Lags(Duration::from_millis(1)));
     ask(grant.clone()).await.expect(500).await;
-    let told = ask(grant.clone()).await.expect(200).await.text().await;
+    let told = ask(grant.clone()).await.expect_text(200).await;
     assert_text(&told, &["access_token"], &["expires_in"]);
-    let told = ask(grant.clone()).await.expect(200).await.text().await;
-    let token = serde_json::from_str::<serde_json::Value>(&told).unwrap()["access_token"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let told = ask(grant.clone()).await.expect_text(200).await;
+    let token = string(&json(&told), &["access_token"]).unwrap();
     for (ask_for, fault) in [(Ask::Grant, Fault::Hangs), (Ask::Grant, Fault::Loses)] {
         authority.fail(ask_for, fault);
         let waited = tokio::time::timeout(Duration::from_millis(50), ask(grant.clone())).await;
@@ -319,14 +288,12 @@ async fn it_goes_wrong_as_told_and_counts() {
     }
     authority.fail(Ask::Refresh, Fault::HTML);
     authority.fail(Ask::Refresh, Fault::INVALID_GRANT);
-    ask("grant_type=refresh_token".to_owned())
-        .await
-        .expect(200)
-        .await;
-    ask("grant_type=refresh_token".to_owned())
-        .await
-        .expect(400)
-        .await;
+    for status in [200, 400] {
+        ask("grant_type=refresh_token".to_owned())
+            .await
+            .expect(status)
+            .await;
+    }
     let counts =
         [Ask::Grant, Ask::Refresh, Ask::Redeem, Ask::Mcp].map(|kind| authority.asked(kind));
     assert_eq!(counts, [5, 2, 0, 0]);
@@ -356,21 +323,13 @@ async fn it_goes_wrong_as_told_and_counts() {
         "{metadata}"
     );
     let redirect = serde_json::json!({ "redirect_uris": ["https://gate.example/oauth/callback"], "token_endpoint_auth_method": "none" });
-    let there = Agent::new(
-        issuer.strip_prefix("http://").unwrap().parse().unwrap(),
-        None,
-    );
+    let there = Agent::browser(&issuer);
     let registered = there
         .ask(Method::POST, "/register", &[], redirect.to_string())
         .await
-        .expect(201)
-        .await
-        .text()
+        .expect_text(201)
         .await;
-    let id = serde_json::from_str::<serde_json::Value>(&registered).unwrap()["client_id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = string(&json(&registered), &["client_id"]).unwrap();
     let page = format!(
         "{issuer}/authorize?response_type=code&client_id={id}&redirect_uri=https://gate.example/oauth/callback\
          &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256&state=s&resource={}",

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use lychgate::config::{PolicyConfig, ToolConfig, ToolLimits};
 
-use super::harness::{Setup, assert_contains, assert_text, call, json, string};
+use super::harness::{argument_call, assert_contains, assert_text, call, tool_call};
 use super::servers::{Server, json_reply, streamed};
-use super::wrap::{KEEPS, Wrapped};
+use super::wrap::{KEEPS, Wrapped, text};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
@@ -24,9 +24,7 @@ fn of_tool(limits: ToolLimits) -> impl FnOnce(&mut lychgate::config::Config) {
 }
 
 fn named(tool: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
-    )
+    tool_call(tool, "{}")
 }
 
 fn told(answer: &str) -> String {
@@ -41,10 +39,7 @@ async fn a_tool_called_too_fast_says_how_long_to_wait() {
         per_minute: Some(2),
         ..ToolLimits::default()
     };
-    let gate = Setup::new()
-        .http("up", server.url())
-        .start_with(of_tool(limits))
-        .await;
+    let gate = server.setup().start_with(of_tool(limits)).await;
     for _ in 0..2 {
         gate.agent().post_ok("up", &[], named("slow")).await;
     }
@@ -60,8 +55,8 @@ async fn a_tool_called_too_fast_says_how_long_to_wait() {
 #[tokio::test]
 async fn a_session_has_so_many_calls_and_no_more() {
     let server = Server::answering(OK).await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|config| config.limits.calls.per_session = Some(1))
         .await;
     gate.agent().post_ok("up", &[], call("1", "x")).await;
@@ -73,34 +68,19 @@ async fn a_session_has_so_many_calls_and_no_more() {
 
 #[tokio::test]
 async fn reading_on_in_an_answer_counts_as_well() {
-    let server = Server::start(|_| async {
-        let text = "word ".repeat(20_000);
-        json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#))
-    })
-    .await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let server = Server::saying(&"word ".repeat(20_000)).await;
+    let gate = server
+        .setup()
         .start_with(|config| config.limits.calls.per_session = Some(2))
         .await;
     let first = gate.agent().fetch("up", &[], call("1", "x")).await;
-    let uri = first
-        .split("more: ")
-        .nth(1)
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap();
+    let (_, more) = first.split_once("more: ").unwrap();
+    let uri = more.split(' ').next().unwrap();
     let read = format!(
         r#"{{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
     );
-    assert!(
-        gate.agent()
-            .post("up", &[], read.clone())
-            .await
-            .text()
-            .await
-            .contains("word word")
-    );
+    let more = gate.agent().fetch("up", &[], read.clone()).await;
+    assert_contains(&more, &["word word"]);
     let spent = gate.agent().post("up", &[], read).await.text().await;
     assert_text(&spent, &["calls_per_session"], &["word word"]);
     assert_eq!(gate.limit_hits("calls_per_session"), 1.0);
@@ -109,16 +89,11 @@ async fn reading_on_in_an_answer_counts_as_well() {
 #[tokio::test]
 async fn arguments_are_as_long_as_allowed() {
     let server = Server::answering(OK).await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|config| config.limits.calls.argument_bytes = Some(20))
         .await;
-    let of = |length: usize| {
-        let text = "x".repeat(length);
-        format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#
-        )
-    };
+    let of = |length: usize| argument_call("t", "a", &"x".repeat(length));
     gate.agent().post_ok("up", &[], of(12)).await;
     let text = told(&gate.agent().fetch("up", &[], of(13)).await);
     assert_contains(&text, &["argument_bytes", "20 bytes"]);
@@ -129,23 +104,13 @@ async fn arguments_are_as_long_as_allowed() {
 #[tokio::test]
 async fn a_batch_has_so_many_messages_and_no_more() {
     let server = Server::answering(OK).await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|config| config.limits.read.batch_items = 2)
         .await;
     let batch = format!("[{0},{0},{0}]", call("1", "x"));
-    let answer = gate
-        .agent()
-        .post_expecting(400, "up", &[], batch)
-        .await
-        .text()
-        .await;
-    assert!(
-        string(&json(&answer), &["error", "message"])
-            .unwrap()
-            .contains("batch_items"),
-        "{answer}"
-    );
+    let answer = gate.agent().fetch_error(400, "up", &[], batch).await;
+    assert_contains(&answer, &["batch_items"]);
     assert_eq!(gate.limit_hits("batch_items"), 1.0);
     assert!(server.rest().await.is_empty());
 }
@@ -163,10 +128,7 @@ async fn a_tool_has_so_many_calls_at_once_and_no_more() {
         concurrent: Some(1),
         ..ToolLimits::default()
     };
-    let gate = Setup::new()
-        .http("up", server.url())
-        .start_with(of_tool(limits))
-        .await;
+    let gate = server.setup().start_with(of_tool(limits)).await;
     let open = gate.agent().post_ok("up", &[], named("slow")).await;
     let text = told(&gate.agent().fetch("up", &[], named("slow")).await);
     assert!(text.contains("concurrent_calls"), "{text}");
@@ -188,16 +150,9 @@ fn wrapped_servers_have_the_same_budgets() {
     let long = named("t").replace("{}", &format!(r#"{{"a":"{}"}}"#, "x".repeat(100)));
     let pass = |wrapped: &mut Wrapped, body: &str| wrapped.say(&(body.to_owned() + "\n"));
     let refused = |wrapped: &mut Wrapped, body: &str, limit: &str| {
-        pass(wrapped, body);
-        let answer = wrapped.hear_json();
+        let answer = wrapped.ask(body);
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        assert!(
-            answer["result"]["content"][0]["text"]
-                .as_str()
-                .unwrap()
-                .contains(limit),
-            "{answer}"
-        );
+        assert_contains(text(&answer), &[limit]);
     };
     refused(&mut wrapped, &long, "argument_bytes");
     pass(&mut wrapped, &named("slow"));

@@ -5,8 +5,9 @@
     reason = "what `inspect` prints is for programs that read JSON"
 )]
 
+use super::harness::lychgate;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -94,7 +95,7 @@ fn every_row_about_text_from_servers_holds() {
 }
 
 fn check(direction: &str, rows: &[Row]) {
-    let mut inspect = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+    let mut inspect = lychgate()
         .args(["inspect", "--direction", direction, "--jsonl", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

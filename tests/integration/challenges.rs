@@ -135,14 +135,7 @@ async fn words_of_a_server_that_wants_a_login_reach_nobody() {
             .find(|word| word.contains("/oauth/login/"))
         {
             let path = format!("/oauth/{}", link.split_once("/oauth/").unwrap().1);
-            let form = [("content-type", "application/x-www-form-urlencoded")];
-            shown.push(
-                agent
-                    .ask(http::Method::POST, &path, &form, "")
-                    .await
-                    .text()
-                    .await,
-            );
+            shown.push(agent.post_form(&path, "").await.text().await);
         }
         shown.extend([
             gate.admin("/readyz").await.1,

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
-use super::harness::{Agent, json, soon};
+use super::harness::{Agent, json, raw, soon};
 use super::servers::initialized;
 
 /// Child processes that a test controls: each connects to the test, forwards its standard input to
@@ -29,6 +29,16 @@ pub(crate) struct Child {
     pub(crate) pid: String,
     from: BufReader<OwnedReadHalf>,
     to: OwnedWriteHalf,
+}
+
+/// Returns a child process that is started with these words.
+pub(crate) fn command(words: &[&str]) -> StdioTransport {
+    StdioTransport {
+        command: words.iter().map(|word| (*word).to_owned()).collect(),
+        env: vec![],
+        set_env: vec![],
+        directory: None,
+    }
 }
 
 const CHILD: &str = "LYCHGATE_TEST_CHILD";
@@ -54,16 +64,10 @@ impl StdioServer {
     /// runner kept out of the child's standard output.
     pub(crate) fn command(&self) -> StdioTransport {
         let run = r#"exec 2>&1 >/dev/null; exec "$0" --exact stdio_child --nocapture"#;
-        let exe = std::env::current_exe()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned();
+        let exe = std::env::current_exe().unwrap().display().to_string();
         StdioTransport {
-            command: vec!["/bin/sh".into(), "-c".into(), run.into(), exe],
-            env: vec![],
             set_env: vec![(CHILD.into(), Secret(self.address.to_string()))],
-            directory: None,
+            ..command(&["/bin/sh", "-c", run, &exe])
         }
     }
 
@@ -106,12 +110,7 @@ impl Child {
             to,
         };
         let hello = child.line().await.unwrap();
-        child.pid = json(std::str::from_utf8(&hello).unwrap())
-            .root()
-            .get("pid")
-            .unwrap()
-            .raw()
-            .to_owned();
+        child.pid = raw(&json(std::str::from_utf8(&hello).unwrap()), &["pid"]).unwrap();
         child
     }
 

@@ -11,7 +11,8 @@ use lychgate::config::{ClassifierConfig, ClassifierScope};
 use lychgate::rules::Action;
 
 use super::harness::{
-    Setup, TestGate, assert_contains, assert_text, call, http, json, log, result_text, string,
+    Setup, TestGate, assert_contains, assert_text, call, http, json, line_with, log, result_text,
+    string,
 };
 use super::servers::{Peer, Server, Wire, json_reply, reply, says, script};
 use super::wrap::Wrapped;
@@ -26,11 +27,8 @@ async fn classifier() -> Server {
         let asked: serde_json::Value = serde_json::from_slice(&seen.body).unwrap();
         assert_eq!(asked["format"], 1);
         let score = |text: &serde_json::Value| {
-            if text["text"].as_str().unwrap().contains("Mallory") {
-                0.97
-            } else {
-                0.01
-            }
+            let sly = text["text"].as_str().unwrap().contains("Mallory");
+            if sly { 0.97 } else { 0.01 }
         };
         let scores: Vec<f64> = asked["texts"]
             .as_array()
@@ -38,9 +36,8 @@ async fn classifier() -> Server {
             .iter()
             .map(score)
             .collect();
-        json_reply(
-            serde_json::json!({"name": "names", "version": "7", "scores": scores}).to_string(),
-        )
+        let told = serde_json::json!({"name": "names", "version": "7", "scores": scores});
+        json_reply(told.to_string())
     })
     .await
 }
@@ -53,15 +50,19 @@ fn asking(setup: Setup, url: String, change: impl FnOnce(&mut ClassifierConfig))
 }
 
 async fn got(gate: &TestGate) -> String {
-    let agent = gate.agent();
-    let session = agent.initialize("up").await.unwrap();
-    let mut answer = agent
-        .post_ok("up", &[("mcp-session-id", &session)], call("1", "go"))
-        .await;
-    if answer.header("content-type") == "application/json" {
-        return answer.text().await;
-    }
-    String::from_utf8(answer.data().await.unwrap().to_vec()).unwrap()
+    gate.agent().call_in_session("up").await
+}
+
+/// Starts a gate whose server answers with `text`, and whose classifier is at `url`.
+async fn gate(
+    wire: Wire,
+    text: &'static str,
+    url: String,
+    change: impl FnOnce(&mut ClassifierConfig),
+) -> (TestGate, Peer) {
+    let peer = Peer::start(wire, script(move |asked| says(asked, text))).await;
+    let setup = asking(peer.behind(Setup::new(), "up"), url, change);
+    (setup.start().await, peer)
 }
 
 fn outcome(gate: &TestGate, outcome: &str) -> f64 {
@@ -76,10 +77,7 @@ fn outcome(gate: &TestGate, outcome: &str) -> f64 {
 async fn what_it_scores_high_is_quarantined_and_named_on_every_transport() {
     for wire in Wire::ALL {
         let scores = classifier().await;
-        let peer = Peer::start(wire, script(|asked| says(asked, SLY))).await;
-        let gate = asking(peer.behind(Setup::new(), "up"), scores.url(), |_| {})
-            .start()
-            .await;
+        let (gate, _peer) = gate(wire, SLY, scores.url(), |_| {}).await;
         let text = result_text(&json(&got(&gate).await));
         assert!(
             text.contains("withheld") && text.contains("`classifier`") && !text.contains("Mallory"),
@@ -91,10 +89,7 @@ async fn what_it_scores_high_is_quarantined_and_named_on_every_transport() {
         let should = serde_json::json!([{"surface": "content", "tool": "echo", "at": "/result/content/0/text", "text": SLY}]);
         assert_eq!(asked["texts"], should);
         let audit = gate.audit_text();
-        let line = audit
-            .lines()
-            .find(|line| line.contains(r#""rule":"classifier""#))
-            .unwrap_or_else(|| panic!("{audit}"));
+        let line = line_with(&audit, r#""rule":"classifier""#);
         assert_contains(
             line,
             &[
@@ -102,10 +97,8 @@ async fn what_it_scores_high_is_quarantined_and_named_on_every_transport() {
                 r#""classifier":{"name":"names","version":"7","texts":1,"highest":0.9700"#,
             ],
         );
-        assert_eq!(
-            (outcome(&gate, "flagged"), outcome(&gate, "unflagged")),
-            (1.0, 0.0)
-        );
+        assert_eq!(outcome(&gate, "flagged"), 1.0);
+        assert_eq!(outcome(&gate, "unflagged"), 0.0);
         assert!(
             scores.rest().await.is_empty(),
             "one request a message, and none about short names"
@@ -117,10 +110,7 @@ async fn what_it_scores_high_is_quarantined_and_named_on_every_transport() {
 #[tokio::test]
 async fn what_it_scores_low_stays_byte_for_byte() {
     let scores = classifier().await;
-    let peer = Peer::start(Wire::Json, script(|asked| says(asked, CLEAN))).await;
-    let gate = asking(peer.behind(Setup::new(), "up"), scores.url(), |_| {})
-        .start()
-        .await;
+    let (gate, _peer) = gate(Wire::Json, CLEAN, scores.url(), |_| {}).await;
     assert_eq!(got(&gate).await, says(&call("1", "go"), CLEAN)[0]);
     assert_eq!(outcome(&gate, "unflagged"), 1.0);
 }
@@ -135,12 +125,8 @@ async fn each_action_does_what_it_says() {
         (Action::Block, false, true),
     ] {
         let scores = classifier().await;
-        let peer = Peer::start(Wire::Json, script(|asked| says(asked, SLY))).await;
-        let gate = asking(peer.behind(Setup::new(), "up"), scores.url(), |config| {
-            config.action = action
-        })
-        .start()
-        .await;
+        let set = |config: &mut ClassifierConfig| config.action = action;
+        let (gate, _peer) = gate(Wire::Json, SLY, scores.url(), set).await;
         let answer = got(&gate).await;
         assert_eq!(answer.contains("Mallory"), keeps, "{action:?}: {answer}");
         assert_eq!(
@@ -187,18 +173,14 @@ async fn what_cannot_be_asked_about_passes_only_where_the_policy_lets_it() {
             .as_ref()
             .map_or_else(|| "http://127.0.0.1:1/".to_owned(), Server::url);
         for passes in [false, true] {
-            let peer = Peer::start(Wire::Json, script(|asked| says(asked, CLEAN))).await;
-            let setup = asking(
-                peer.behind(Setup::new(), "up"),
-                format!("{url}?key=sesame-5Fq2"),
-                |config| {
-                    config.timeout = Duration::from_millis(150);
-                    config.passes_on_failure = passes;
-                    config.text_bytes = if *why == "too-large" { 10 } else { 1000 };
-                    config.server.bearer = Some("sesame-9Xk1".to_owned());
-                },
-            );
-            let gate = setup.start().await;
+            let url = format!("{url}?key=sesame-5Fq2");
+            let (gate, _peer) = gate(Wire::Json, CLEAN, url, |config| {
+                config.timeout = Duration::from_millis(150);
+                config.passes_on_failure = passes;
+                config.text_bytes = if *why == "too-large" { 10 } else { 1000 };
+                config.server.bearer = Some("sesame-9Xk1".to_owned());
+            })
+            .await;
             let answer = got(&gate).await;
             assert_eq!(answer.contains("Lyon"), passes, "{why}: {answer}");
             assert_eq!(
@@ -298,12 +280,11 @@ async fn it_sees_what_rules_left_and_every_surface() {
 #[tokio::test]
 async fn so_many_are_asked_at_once_and_no_more() {
     let scores = Server::start(|_| std::future::pending()).await;
-    let peer = Peer::start(Wire::Json, script(|asked| says(asked, CLEAN))).await;
-    let setup = asking(peer.behind(Setup::new(), "up"), scores.url(), |config| {
+    let (gate, _peer) = gate(Wire::Json, CLEAN, scores.url(), |config| {
         config.calls_at_once = 1;
         config.timeout = Duration::from_millis(300);
-    });
-    let gate = setup.start().await;
+    })
+    .await;
     let began = Instant::now();
     let answers = futures_util::future::join_all((0..3).map(|_| got(&gate))).await;
     assert!(

@@ -1,37 +1,36 @@
 //! `lychgate demo` shows the gate at work, and what it announces is true.
 
+use super::harness::{assert_contains, lychgate};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 #[test]
 fn the_tour_goes_as_promised() {
-    let output = Command::new(env!("CARGO_BIN_EXE_lychgate"))
-        .args(["demo", "--once"])
-        .output()
-        .unwrap();
+    let output = lychgate().args(["demo", "--once"]).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(
         output.status.success(),
         "{told}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    for part in [
-        "passed",
-        "refused",
-        "cleaned",
-        "audit log",
-        "counters",
-        "lychgate_commands_blocked_total",
-        "all as expected",
-    ] {
-        assert!(told.contains(part), "`{part}` is missing from: {told}");
-    }
+    assert_contains(
+        &told,
+        &[
+            "passed",
+            "refused",
+            "cleaned",
+            "audit log",
+            "counters",
+            "lychgate_commands_blocked_total",
+            "all as expected",
+        ],
+    );
     assert!(!told.contains('\x1b'), "no colour where nobody sees it");
 }
 
 #[test]
 fn it_stays_up_and_says_where_until_it_is_told_to_stop() {
-    let mut process = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+    let mut process = lychgate()
         .arg("demo")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::harness::{assert_contains, run};
+use super::harness::{assert_contains, lychgate, run};
 use super::servers::{Server, free_port, json_reply, reply};
 
 fn examine(folder: &TempDir, words: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+    let mut command = lychgate();
     command
         .arg("doctor")
         .args(words)
@@ -164,21 +164,22 @@ async fn a_gate_in_order_has_nothing_but_notes() {
     mode(&folder.path().join("lychgate.toml"), 0o600);
     let (code, told, err, folder) = doctor(folder, &[]).await;
     assert_eq!(code, 0, "{told}{err}");
-    for part in [
-        "`well` answers",
-        "clock of `well` matches",
-        "rule tests pass",
-        "0 errors, 0 warnings",
-    ] {
-        assert!(told.contains(part), "`{part}` is missing from: {told}");
-    }
+    assert_contains(
+        &told,
+        &[
+            "`well` answers",
+            "clock of `well` matches",
+            "rule tests pass",
+            "0 errors, 0 warnings",
+        ],
+    );
     // If a gate without an admin port is running, the report must not suggest killing it.
     let config = format!(
         "[listen]\naddress = \"127.0.0.1:{}\"\n[upstream.u]\nstdio = {{ command = [\"true\"] }}\n",
         free_port()
     );
     fs::write(folder.path().join("lychgate.toml"), config).unwrap();
-    let mut gate = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+    let mut gate = lychgate();
     gate.args(["run", "--config", "lychgate.toml"])
         .current_dir(folder.path())
         .env("XDG_STATE_HOME", folder.path());

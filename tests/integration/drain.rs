@@ -3,19 +3,13 @@
 use tokio::net::TcpStream;
 
 use super::harness::{Agent, Setup, call, soon, until};
-use super::servers::{Server, StdioServer, streamed};
+use super::servers::{Server, StdioServer};
 
 #[tokio::test]
 async fn open_calls_finish_and_new_ones_do_not_begin() {
     const DONE: &str = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\n\n";
-    let (tap, reply) = streamed();
-    let reply = std::sync::Arc::new(std::sync::Mutex::new(Some(reply)));
-    let server = Server::start(move |_| {
-        let reply = reply.lock().unwrap().take().unwrap();
-        async move { reply }
-    })
-    .await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let (server, tap) = Server::streaming().await;
+    let gate = server.setup().start().await;
     let address = gate.running.address;
     let admin = gate.running.admin.unwrap();
     tap.say(": open\n\n").await;
@@ -74,7 +68,7 @@ async fn streams_that_only_listen_end_and_children_are_gone() {
 #[tokio::test]
 async fn calls_that_do_not_end_are_cut_off_at_the_deadline() {
     let server = Server::start(|_| async { std::future::pending().await }).await;
-    let setup = Setup::new().http("up", server.url());
+    let setup = server.setup();
     let gate = setup
         .start_with(|config| config.limits.drain = std::time::Duration::from_millis(200))
         .await;

@@ -3,14 +3,14 @@
 
 use http::Method;
 
-use super::harness::{Agent, META, Setup, TestGate, call, json, modern_call, raw, string};
+use super::harness::{Agent, META, Setup, TestGate, call, error_message, json, modern_call, raw};
 use super::servers::{Peer, Server, Wire, json_reply, script};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
 async fn gate() -> (TestGate, Server) {
     let server = Server::answering(OK).await;
-    (Setup::new().http("up", server.url()).start().await, server)
+    (server.setup().start().await, server)
 }
 
 /// Returns the status of an answer and the code of its error, which must contain the request's id.
@@ -104,7 +104,7 @@ async fn mirrored_arguments_must_agree() {
         })
     })
     .await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     let agent = gate.agent();
     agent
         .post_modern(
@@ -221,7 +221,7 @@ async fn what_cannot_be_read_is_refused_with_the_right_code() {
             Some(code.to_string()),
             "{shown}"
         );
-        assert!(!string(&error, &["error", "message"]).unwrap().is_empty());
+        assert!(!error_message(&error).is_empty());
     }
     for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
         agent

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use lychgate::message::Json;
 
-use super::harness::{assert_contains, json, string};
+use super::harness::{assert_contains, json, run, string};
 use super::servers::free_port;
 
 /// Number of times that the gate is killed. `KILLS` in the environment sets another number, and
@@ -200,17 +200,9 @@ fn program() -> String {
 
 /// Returns the report of `lychgate audit verify` for a log.
 fn verified(log: &Path) -> Json {
-    let told = Command::new(program())
-        .args(["audit", "verify", "--json"])
-        .arg(log)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(told.stdout).unwrap();
-    assert!(
-        told.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&told.stderr)
-    );
+    let mut command = Command::new(program());
+    let (code, text, err) = run(command.args(["audit", "verify", "--json"]).arg(log));
+    assert_eq!(code, 0, "{text}{err}");
     json(&text)
 }
 
@@ -221,17 +213,16 @@ fn told_of(log: &Path, direction: &str) -> HashSet<String> {
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let name = log.file_name().unwrap().to_str().unwrap();
-    for path in folder.filter(|path| {
+    let is_part = |path: &PathBuf| {
         path.file_name()
             .unwrap()
             .to_str()
             .unwrap()
             .starts_with(name)
-    }) {
-        for line in BufReader::new(std::fs::File::open(path).unwrap())
-            .lines()
-            .map_while(Result::ok)
-        {
+    };
+    for path in folder.filter(is_part) {
+        let file = BufReader::new(std::fs::File::open(path).unwrap());
+        for line in file.lines().map_while(Result::ok) {
             if line.contains(&format!(r#""direction":"{direction}""#)) && line.ends_with("\"}") {
                 told.extend(string(&json(&line), &["jsonrpc.request.id"]));
             }
@@ -247,10 +238,8 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
     let server = Noting::start();
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let log = folder.path().join("audit.jsonl");
-    let audit = format!(
-        "file = \"{}\"\nrequired = true\nrotate_bytes = 262144\ncompress = false\ncheckpoint_lines = 50\ncheckpoint_seconds = 1",
-        log.display()
-    );
+    let audit = required(&log)
+        + "\nrotate_bytes = 262144\ncompress = false\ncheckpoint_lines = 50\ncheckpoint_seconds = 1";
     let config = config(folder.path(), address, server.address, &audit);
     let answered: Mutex<HashSet<String>> = Mutex::default();
     let mut seed = 0x9e37_79b9_u32;
@@ -324,7 +313,9 @@ fn a_gate_that_is_killed_under_load_has_a_line_for_every_call() {
 
 /// Returns a command that runs a gate with a file system of 1 MB, as root or in a namespace of its
 /// own; `None` if neither is possible.
+#[allow(clippy::print_stdout, reason = "a skipped test says so")]
 fn small_disk(folder: &Path) -> Option<Vec<String>> {
+    std::fs::create_dir(folder).unwrap();
     let mount = format!(
         "mount -t tmpfs -o size=1m none '{}' && exec \"$@\"",
         folder.display()
@@ -336,7 +327,7 @@ fn small_disk(folder: &Path) -> Option<Vec<String>> {
             .map(|word| (*word).to_owned())
             .collect()
     };
-    [&["unshare", "-Urm"][..], &["unshare", "-m"]]
+    let found = [&["unshare", "-Urm"][..], &["unshare", "-m"]]
         .into_iter()
         .map(words)
         .find(|words| {
@@ -346,28 +337,30 @@ fn small_disk(folder: &Path) -> Option<Vec<String>> {
                 .stderr(Stdio::null())
                 .status();
             tried.is_ok_and(|status| status.success())
-        })
+        });
+    if found.is_none() {
+        let told = "neither root nor user namespaces: no small disk can be mounted";
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{told}");
+        println!("skipped: {told}");
+    }
+    found
+}
+
+/// Returns the keys of `[audit]` for a log that is required.
+fn required(log: &Path) -> String {
+    format!("file = \"{}\"\nrequired = true", log.display())
 }
 
 #[test]
 fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
-    std::fs::create_dir(&disk).unwrap();
     let Some(words) = small_disk(&disk) else {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "neither root nor user namespaces: a full disk cannot be tried"
-        );
-        println!("skipped: neither root nor user namespaces here, so no small disk can be mounted");
         return;
     };
     let server = Noting::start();
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let audit = format!(
-        "file = \"{}\"\nrequired = true",
-        disk.join("audit.jsonl").display()
-    );
+    let audit = required(&disk.join("audit.jsonl"));
     let config = config(folder.path(), address, server.address, &audit);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let gate = Gate::start(&config, address, &words);
@@ -419,38 +412,22 @@ fn a_full_disk_lets_no_call_through_and_when_there_is_room_again_they_go_on() {
 fn a_folder_that_cannot_be_written_keeps_the_gate_from_starting_and_calls_from_passing() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
-    std::fs::create_dir(&disk).unwrap();
     let Some(words) = small_disk(&disk) else {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "neither root nor user namespaces: it cannot be tried"
-        );
-        println!("skipped: neither root nor user namespaces here");
         return;
     };
+    let remount = format!("mount -o remount,ro '{}' && exec", disk.display());
     let words: Vec<String> = words
         .iter()
-        .map(|word| {
-            word.replace(
-                "exec",
-                &format!("mount -o remount,ro '{}' && exec", disk.display()),
-            )
-        })
+        .map(|word| word.replace("exec", &remount))
         .collect();
     let server = Noting::start();
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-    let audit = format!(
-        "file = \"{}\"\nrequired = true",
-        disk.join("audit.jsonl").display()
-    );
+    let audit = required(&disk.join("audit.jsonl"));
     let config = config(folder.path(), address, server.address, &audit);
-    let ran = Command::new(&words[0])
-        .args(&words[1..])
-        .args([&*program(), "run", "--config", config.to_str().unwrap()])
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert_eq!(ran.status.code(), Some(2), "{told}");
+    let mut command = Command::new(&words[0]);
+    let verb = [&*program(), "run", "--config", config.to_str().unwrap()];
+    let (code, _, told) = run(command.args(&words[1..]).args(verb));
+    assert_eq!(code, 2, "{told}");
     assert_contains(&told, &["audit.jsonl", "Read-only"]);
     assert!(server.reached.lock().unwrap().is_empty());
 }

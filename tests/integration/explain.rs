@@ -8,9 +8,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use super::harness::{Setup, TestGate, assert_contains, call, run, until, write_whole};
+use super::harness::{
+    Setup, assert_contains, assert_text, call, lychgate, run, until, write_whole,
+};
 use super::servers::Server;
 
 pub(super) const BOMB: &str = ":(){ :|:& };:";
@@ -54,7 +56,7 @@ impl Bench {
         log: &str,
         arguments: &[&str],
     ) -> Vec<serde_json::Value> {
-        let mut wrap = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+        let mut wrap = lychgate()
             .args(["wrap", "--config"])
             .arg(self.path("gate.toml"))
             .arg("--audit")
@@ -91,7 +93,7 @@ impl Bench {
     }
 
     pub(super) fn lychgate(&self, args: &[&str]) -> (i32, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        let mut command = lychgate();
         run(command
             .args(args)
             .current_dir(self.folder.path())
@@ -137,10 +139,9 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     );
     let (code, json, _) = bench.on_log("a.jsonl", &["explain", &id[id.len() - 8..], "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(
-        (code, &json[0]["had"], &json[0]["suppressed_passes"]),
-        (0, &"redacted".into(), &true.into())
-    );
+    assert_eq!(code, 0);
+    assert_eq!(json[0]["had"], "redacted");
+    assert_eq!(json[0]["suppressed_passes"], true);
     let snippets: Vec<&str> = json[0]["findings"]
         .as_array()
         .unwrap()
@@ -173,11 +174,9 @@ fn what_explain_proposes_lets_that_call_pass_and_no_other() {
     let (code, report, err) = bench.lychgate(&replay);
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let classes = &report["classes"];
-    assert_eq!(
-        (code, &classes["newly_passed"], &classes["unchanged"]),
-        (1, &1.into(), &1.into()),
-        "{report} {err}"
-    );
+    assert_eq!(code, 1, "{report} {err}");
+    assert_eq!(classes["newly_passed"], 1, "{report} {err}");
+    assert_eq!(classes["unchanged"], 1, "{report} {err}");
     assert_eq!(report["examples"][0]["audit"], id);
     let (code, ..) = bench.lychgate(&[&replay[..], &["--fail-on", "newly-blocked"]].concat());
     assert_eq!(code, 0);
@@ -332,10 +331,8 @@ fn a_candidate_is_told_by_what_it_changes_and_what_is_masked_is_not_called_uncha
     );
     std::fs::create_dir(bench.path("none")).unwrap();
     let (code, told, _) = bench.on_log("a.jsonl", &["replay", "--rules", "none", "--since", "1h"]);
-    assert!(
-        code == 0 && told.contains("0  newly blocked") && told.contains("2  unchanged"),
-        "{told}"
-    );
+    assert_eq!(code, 0, "{told}");
+    assert_contains(&told, &["0  newly blocked", "2  unchanged"]);
     let (.., err) = bench.on_log("a.jsonl", &["replay", "--rules", "none"]);
     assert!(
         err.contains("`none` contains no rules: the candidate consists of"),
@@ -355,10 +352,8 @@ fn a_secret_is_told_by_its_shape_alone() {
     );
     let (code, told, err) =
         bench.on_log("a.jsonl", &["explain", lines[0]["audit"].as_str().unwrap()]);
-    assert!(
-        code == 0 && !told.contains(&token) && !told.contains("aB3dE6"),
-        "{told}{err}"
-    );
+    assert_eq!(code, 0, "{told}{err}");
+    assert_text(&told, &[], &[&token, "aB3dE6"]);
     assert_contains(&told, &["the log masks a secret or a possible secret"]);
     let (code, out, err) = bench.on_log("a.jsonl", &["explain", "00000000"]);
     assert!(
@@ -477,10 +472,8 @@ fn what_was_kept_sealed_is_judged_again_as_it_was() {
     )
     .unwrap();
     let (code, told, err) = bench.on_log("a.jsonl", &["replay", "--policy-config", "next.toml"]);
-    assert!(
-        code == 1 && told.contains("newly passed"),
-        "{code} {told}{err}"
-    );
+    assert_eq!(code, 1, "{code} {told}{err}");
+    assert_contains(&told, &["newly passed"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -496,15 +489,12 @@ async fn what_explain_proposes_takes_force_while_the_gate_runs() {
         server.url()
     );
     write_whole(&file, &text);
-    let running = lychgate::app::start(lychgate::config::load(&file).unwrap(), Some(file.clone()))
-        .await
-        .unwrap();
-    let gate = TestGate::new(running, setup.folder);
+    let gate = setup.start_from(file.clone()).await;
     let says = async |words: &str| gate.agent().fetch("up", &[], call("1", words)).await;
     let refusal = says("detonate it").await;
     let (_, id) = refusal.split_once("lychgate/audit\":\"").unwrap();
     let (id, _) = id.split_once('"').unwrap();
-    let mut explain = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+    let mut explain = lychgate();
     explain
         .args(["explain", id, "--json", "--config"])
         .arg(&file);
@@ -553,19 +543,12 @@ fn every_verb_takes_a_part_of_an_id_that_only_one_message_has() {
             (&format!("{id}0"), "is not a valid audit id"),
         ] {
             let (code, _, err) = verb(wrong);
-            assert!(
-                code == 2
-                    && err.contains(why)
-                    && err.contains("the last 8")
-                    && !err.contains("group"),
-                "{err}"
-            );
+            assert_eq!(code, 2, "{err}");
+            assert_text(&err, &[why, "the last 8"], &["group"]);
         }
         let (code, _, err) = verb("01a205d6-03f4-7710-9a93-c7540d6eac97");
-        assert!(
-            code == 2 && err.contains("the id `01a205d6") && err.contains("lychgate audit tail"),
-            "{err}"
-        );
+        assert_eq!(code, 2, "{err}");
+        assert_contains(&err, &["the id `01a205d6", "lychgate audit tail"]);
     }
 }
 
@@ -596,10 +579,8 @@ fn a_call_that_was_refused_unjudged_is_explained_by_the_one_before() {
     );
     let (_, json, _) = bench.on_log("a.jsonl", &["explain", id, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(
-        (&json[0]["event"], &json[0]["earlier"]),
-        (&"refused_again".into(), &earlier.into())
-    );
+    assert_eq!(json[0]["event"], "refused_again");
+    assert_eq!(json[0]["earlier"], earlier);
 }
 
 #[test]
@@ -658,8 +639,6 @@ fn the_log_is_followed_shown_and_counted() {
         .replacen("\"verdict\":\"block\"", "\"verdict\":\"pass\"", 1);
     std::fs::write(bench.path("a.jsonl"), forged).unwrap();
     let (code, told, _) = bench.lychgate(&["audit", "verify", "a.jsonl"]);
-    assert!(
-        code == 1 && told.contains("was modified") && told.contains("NOT verified"),
-        "{told}"
-    );
+    assert_eq!(code, 1, "{told}");
+    assert_contains(&told, &["was modified", "NOT verified"]);
 }

@@ -1,7 +1,7 @@
 //! A file that one call writes is judged when another call runs it: per session over HTTP, and in
 //! `wrap`.
 
-use super::harness::{Setup, json, raw};
+use super::harness::{is_error, json};
 use super::servers::Server;
 use super::wrap::{KEEPS, Wrapped};
 
@@ -27,15 +27,11 @@ fn of(tool: &str, arguments: &[(&str, &str)]) -> String {
 #[tokio::test]
 async fn what_a_session_wrote_is_judged_when_it_runs_it() {
     let server = Server::answering(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#).await;
-    let gate = Setup::new()
-        .shipped()
-        .http("up", server.url())
-        .start()
-        .await;
+    let gate = server.setup().shipped().start().await;
     let agent = gate.agent();
     let refused = async |body: String| {
         let answer = agent.fetch("up", &[], body).await;
-        raw(&json(&answer), &["result", "isError"]).as_deref() == Some("true")
+        is_error(&json(&answer))
     };
     assert!(
         !refused(run("bash tidy.sh")).await,

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use lychgate::app::{self, Running};
 use lychgate::config::{
-    Agent as AgentConfig, AuditConfig, AuditTo, Config, HttpTransport, PolicyConfig,
-    StdioTransport, Transport, UpstreamConfig,
+    self, Agent as AgentConfig, AuditConfig, AuditTo, Config, HttpTransport, Override,
+    PolicyConfig, StdioTransport, Transport, UpstreamConfig,
 };
+use lychgate::document::Fault;
 use lychgate::message::Json;
+use lychgate::rules::Action;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
@@ -63,6 +65,11 @@ fn keep_log() {
             .with_writer(|| Keep);
         log.init();
     });
+}
+
+/// Returns a command that runs lychgate.
+pub(crate) fn lychgate() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_lychgate"))
 }
 
 /// Runs a program and returns its exit code, standard output and standard error.
@@ -217,9 +224,35 @@ impl Setup {
         TestGate::new(running, self.folder)
     }
 
+    /// Returns the faults for which a gate does not start.
+    pub(crate) async fn faults(self) -> Vec<Fault> {
+        app::start(self.config, None).await.err().unwrap()
+    }
+
     /// Changes any part of the config and starts the gate.
     pub(crate) async fn start_with(self, change: impl FnOnce(&mut Config)) -> TestGate {
         self.with(change).start().await
+    }
+
+    /// Changes the action of a rule.
+    pub(crate) fn action(self, rule: &str, action: Action) -> Self {
+        let change = Override {
+            action: Some(action),
+            enabled: None,
+        };
+        self.policy(|policy| {
+            policy.overrides.insert(rule.to_owned(), change);
+        })
+    }
+
+    /// Starts a gate from a config file in the folder of this setup.
+    pub(crate) async fn start_from(self, file: PathBuf) -> TestGate {
+        let config = config::load_to_run(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let running = app::start(config, Some(file)).await;
+        TestGate::new(
+            running.unwrap_or_else(|faults| panic!("{faults:?}")),
+            self.folder,
+        )
     }
 
     /// Changes the policy of all upstreams and starts the gate.
@@ -311,6 +344,20 @@ impl TestGate {
         self.audit_text().lines().map(json).collect()
     }
 
+    /// Returns the lines of the audit log with this value of a member.
+    pub(crate) fn audit_lines(&self, member: &str, value: &str) -> Vec<Json> {
+        let mut lines = self.audit();
+        lines.retain(|line| string(line, &[member]).as_deref() == Some(value));
+        lines
+    }
+
+    /// Returns the first line of the audit log with this value of a member.
+    #[track_caller]
+    pub(crate) fn audit_line(&self, member: &str, value: &str) -> Json {
+        let first = self.audit_lines(member, value).into_iter().next();
+        first.unwrap_or_else(|| panic!("no `{member}` is `{value}` in {}", self.audit_text()))
+    }
+
     pub(crate) fn audit_file(&self) -> PathBuf {
         self.folder.path().join("audit.jsonl")
     }
@@ -343,6 +390,15 @@ pub(crate) fn assert_text(text: &str, has: &[&str], lacks: &[&str]) {
     for part in lacks {
         assert!(!text.contains(part), "`{part}` is in: {text}");
     }
+}
+
+/// Returns the first line that contains `part`; panics with the whole text if there is none.
+#[track_caller]
+pub(crate) fn line_with<'a>(text: &'a str, part: &str) -> &'a str {
+    let mut lines = text.lines();
+    lines
+        .find(|line| line.contains(part))
+        .unwrap_or_else(|| panic!("no line with `{part}` in: {text}"))
 }
 
 /// Writes a file so that no reader sees it half written.

@@ -7,7 +7,7 @@ use lychgate::config::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::harness::{Setup, TestGate, call, soon, token, until};
+use super::harness::{TestGate, call, soon, token, until};
 use super::servers::{Server, json_reply};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
@@ -21,13 +21,10 @@ fn small(limits: &mut Limits) {
 
 async fn gate(change: impl FnOnce(&mut Limits)) -> (TestGate, Server) {
     let server = Server::answering(OK).await;
-    let setup = Setup::new()
-        .http("up", server.url())
-        .agents(&AGENTS)
-        .with(|config| {
-            small(&mut config.limits);
-            change(&mut config.limits);
-        });
+    let setup = server.setup().agents(&AGENTS).with(|config| {
+        small(&mut config.limits);
+        change(&mut config.limits);
+    });
     (setup.start().await, server)
 }
 
@@ -75,21 +72,14 @@ async fn announced_bodies_are_reserved_before_they_come() {
     );
     let answer = gate
         .agent_named("bob")
-        .post_expecting(503, "up", &[], call("1", &"x".repeat(900_000)))
-        .await
-        .text()
+        .fetch_expecting(503, "up", &[], call("1", &"x".repeat(900_000)))
         .await;
     assert!(
         answer.contains("bytes_in_flight") && answer.contains("Wait for earlier calls to end"),
         "{answer}"
     );
-    assert_eq!(
-        (
-            gate.limit_hits("bytes_in_flight"),
-            gate.limit_hits("bytes_in_flight_per_agent")
-        ),
-        (2.0, 1.0)
-    );
+    assert_eq!(gate.limit_hits("bytes_in_flight"), 2.0);
+    assert_eq!(gate.limit_hits("bytes_in_flight_per_agent"), 1.0);
     // Short messages still find room, and the slow upload ends when its time is over.
     gate.agent_named("ann")
         .fetch("up", &[], call("1", "x"))
@@ -134,8 +124,8 @@ async fn answers_count_too() {
         json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#))
     })
     .await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .agents(&AGENTS)
         .start_with(|config| small(&mut config.limits))
         .await;
@@ -147,24 +137,15 @@ async fn answers_count_too() {
     until("the reservation", || in_flight(&gate) == 900_000).await;
     let own = gate
         .agent_named("ann")
-        .post_expecting(429, "up", &[], call("1", "long"))
-        .await
-        .text()
+        .fetch_expecting(429, "up", &[], call("1", "long"))
         .await;
     assert!(own.contains("bytes_in_flight_per_agent"), "{own}");
     gate.agent_named("bob")
-        .post_expecting(503, "up", &[], call("1", "long"))
-        .await
-        .text()
+        .fetch_expecting(503, "up", &[], call("1", "long"))
         .await;
     gate.agent_named("bob")
         .fetch("up", &[], call("1", "short"))
         .await;
-    assert_eq!(
-        (
-            gate.limit_hits("bytes_in_flight"),
-            gate.limit_hits("bytes_in_flight_per_agent")
-        ),
-        (1.0, 1.0)
-    );
+    assert_eq!(gate.limit_hits("bytes_in_flight"), 1.0);
+    assert_eq!(gate.limit_hits("bytes_in_flight_per_agent"), 1.0);
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use tempfile::TempDir;
 
-use super::harness::assert_text;
+use super::harness::{assert_contains, assert_text, lychgate};
 
 const DOCS: [&str; 4] = [
     "init",
@@ -29,7 +29,7 @@ impl Home {
 
     /// Runs the program without a terminal.
     fn lychgate(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        let mut command = lychgate();
         command
             .args(args)
             .env_clear()
@@ -56,11 +56,7 @@ fn text(output: &Output) -> String {
 fn a_first_config_is_valid_private_and_not_replaced_unless_forced() {
     let home = Home::new();
     let missing = home.lychgate(&["check"]);
-    assert!(
-        text(&missing).contains("`lychgate init`"),
-        "{}",
-        text(&missing)
-    );
+    assert_contains(&text(&missing), &["`lychgate init`"]);
     let stdio = ["--stdio", "files", "--", "bin/server", "--root", "my notes"];
     let written = home.lychgate(&[&DOCS[..], &stdio].concat());
     assert_eq!(written.status.code(), Some(0), "{}", text(&written));
@@ -88,11 +84,7 @@ fn a_first_config_is_valid_private_and_not_replaced_unless_forced() {
     }
     let checked = home.lychgate(&["check"]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
-    assert!(
-        text(&checked).contains(": 2 upstreams"),
-        "{}",
-        text(&checked)
-    );
+    assert_contains(&text(&checked), &[": 2 upstreams"]);
 
     let other = [
         "init",
@@ -102,11 +94,7 @@ fn a_first_config_is_valid_private_and_not_replaced_unless_forced() {
     ];
     let refused = home.lychgate(&other);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
-    assert!(
-        text(&refused).contains("already exists") && text(&refused).contains("--force"),
-        "{}",
-        text(&refused)
-    );
+    assert_contains(&text(&refused), &["already exists", "--force"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), config);
     let forced = home.lychgate(&[&other[..], &["--force"]].concat());
     assert_eq!(forced.status.code(), Some(0), "{}", text(&forced));
@@ -148,10 +136,9 @@ fn nothing_is_written_without_an_upstream_an_answer_or_a_valid_config() {
     // If the file is not in the default place, its path is part of the command to run next.
     let written = home.lychgate(&[&DOCS[..], &["--config", "own.toml"]].concat());
     let file = home.at("own.toml");
-    assert!(
-        text(&written).contains(&format!("lychgate run --config {}\n", file.display())),
-        "{}",
-        text(&written)
+    assert_contains(
+        &text(&written),
+        &[&format!("lychgate run --config {}\n", file.display())],
     );
     assert!(file.exists() && !home.at("config").exists());
 }

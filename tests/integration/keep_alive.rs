@@ -7,7 +7,7 @@ use http::Method;
 
 use super::child::Child;
 use super::harness::{Agent, Setup, TestGate, assert_contains, call, modern_call, soon};
-use super::servers::{Server, StdioServer, says, streamed};
+use super::servers::{Server, StdioServer, says};
 
 const COMMENT: &[u8] = b":\n\n";
 
@@ -38,18 +38,14 @@ async fn a_call_that_is_silent_for_long_gets_a_stream_with_comments() {
     }
     assert_eq!(child.text().await, body);
     child.say(says(&body, "late")[0].as_bytes()).await;
-    assert!(
-        String::from_utf8(answer.data().await.unwrap().to_vec())
-            .unwrap()
-            .contains("late")
-    );
+    assert_contains(&answer.data_text().await, &["late"]);
     assert_eq!(answer.event().await, None, "the answer is the end");
 
     // A failure after the stream has begun is reported on the stream, with the id of the call.
     let mut answer = agent.post_ok("up", &headers, call("6", "x")).await;
     assert_eq!(answer.event().await.unwrap(), COMMENT);
     drop(child);
-    let error = String::from_utf8(answer.data().await.unwrap().to_vec()).unwrap();
+    let error = answer.data_text().await;
     assert_contains(&error, &[r#""id":6,"#, "The server's process ended"]);
     gate.running.drain().await;
 }
@@ -92,14 +88,8 @@ async fn no_stream_is_opened_where_it_would_change_more() {
 
 #[tokio::test]
 async fn streams_of_servers_and_of_the_gate_get_comments() {
-    let (tap, reply) = streamed();
-    let reply = std::sync::Mutex::new(Some(reply));
-    let server = Server::start(move |_| {
-        let reply = reply.lock().unwrap().take().unwrap();
-        async move { reply }
-    })
-    .await;
-    let gate = quick(Setup::new().http("up", server.url())).start().await;
+    let (server, tap) = Server::streaming().await;
+    let gate = quick(server.setup()).start().await;
     let agent = gate.agent();
     let mut answer = agent.post_ok("up", &[], call("1", "go")).await;
     assert_eq!(
@@ -111,13 +101,8 @@ async fn streams_of_servers_and_of_the_gate_get_comments() {
     let mut stream = agent
         .get_ok("/sse/up", &[("accept", "text/event-stream")])
         .await;
-    assert!(
-        stream
-            .event()
-            .await
-            .unwrap()
-            .starts_with(b"event: endpoint\n")
-    );
+    let first = stream.event().await.unwrap();
+    assert!(first.starts_with(b"event: endpoint\n"));
     for _ in 0..2 {
         assert_eq!(
             soon("a comment", stream.event()).await.unwrap(),

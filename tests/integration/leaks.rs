@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::Method;
 use lychgate::config::{AccessConfig, Lists, Transport};
 
-use super::harness::{Agent, Answer, Setup, TestGate, call, http, log, modern_call, soon, token};
+use super::harness::{Agent, Answer, TestGate, call, http, log, modern_call, soon, token};
 use super::servers::{Seen, Server, json_reply, reply};
 use super::vouched::Issuer;
 
@@ -99,8 +99,8 @@ async fn planted_secrets_are_seen_nowhere_but_where_they_belong() {
     let gone = Server::start(|_| async { reply(404, &[], "") }).await;
     let gone_url = gone.url();
     drop(gone);
-    let setup = Setup::new()
-        .http("up", server.url())
+    let setup = server
+        .setup()
         .http("gone", gone_url)
         .agents(&["ann", "bob"])
         .with(|config| {

@@ -6,16 +6,19 @@ use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::harness::{Setup, TestGate, assert_text, call, json, modern_call, raw, soon, string};
-use super::servers::{Server, StdioServer, json_reply, reply, streamed};
+use super::harness::{
+    Setup, TestGate, assert_contains, assert_text, call, error_message, json, modern_call, raw,
+    soon,
+};
+use super::servers::{Server, StdioServer, json_reply, reply};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 
 async fn gate(change: impl FnOnce(&mut lychgate::config::Limits)) -> (TestGate, Server) {
     let server = Server::answering(OK).await;
     (
-        Setup::new()
-            .http("up", server.url())
+        server
+            .setup()
             .start_with(|config| change(&mut config.limits))
             .await,
         server,
@@ -63,15 +66,13 @@ async fn a_servers_answer_is_bounded_too() {
         ))
     })
     .await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|config| config.limits.read.message_bytes = 1000)
         .await;
     let answer = gate
         .agent()
-        .post_expecting(502, "up", &[], call("1", "x"))
-        .await
-        .text()
+        .fetch_expecting(502, "up", &[], call("1", "x"))
         .await;
     assert_text(&answer, &["message_bytes"], &["xxxx"]);
     assert_eq!(gate.limit_hits("message_bytes"), 1.0);
@@ -103,20 +104,8 @@ async fn depth_strings_and_values() {
         (wide, "strings_per_message"),
         (many, "values_per_message"),
     ] {
-        let answer = json(
-            &gate
-                .agent()
-                .post_expecting(400, "up", &[], body)
-                .await
-                .text()
-                .await,
-        );
-        assert!(
-            string(&answer, &["error", "message"])
-                .unwrap()
-                .contains(limit),
-            "{limit}"
-        );
+        let answer = gate.agent().fetch_error(400, "up", &[], body).await;
+        assert!(answer.contains(limit), "{limit}");
         assert_eq!(gate.limit_hits(limit), 1.0);
     }
     assert!(server.rest().await.is_empty());
@@ -181,8 +170,8 @@ async fn connections() {
 #[tokio::test]
 async fn calls_per_agent() {
     let server = silent().await;
-    let setup = Setup::new()
-        .http("up", server.url())
+    let setup = server
+        .setup()
         .agents(&["ann", "bob"])
         .with(|config| config.limits.calls_per_agent = 1);
     let gate = setup.start().await;
@@ -196,11 +185,7 @@ async fn calls_per_agent() {
     assert_eq!(answer.header("retry-after"), "1");
     let told = json(&answer.text().await);
     assert_eq!(raw(&told, &["id"]).as_deref(), Some("2"));
-    assert!(
-        string(&told, &["error", "message"])
-            .unwrap()
-            .contains("calls_per_agent")
-    );
+    assert_contains(&error_message(&told), &["calls_per_agent"]);
     assert_eq!(gate.limit_hits("calls_per_agent"), 1.0);
     let bob = gate.agent_named("bob");
     let other = tokio::spawn(async move { bob.post("up", &[], call("1", "x")).await });
@@ -213,9 +198,7 @@ async fn calls_per_agent() {
 async fn calls_per_upstream() {
     let server = silent().await;
     let other = Server::answering(OK).await;
-    let setup = Setup::new()
-        .http("up", server.url())
-        .http("other", other.url());
+    let setup = server.setup().http("other", other.url());
     let gate = setup
         .start_with(|config| config.limits.calls_per_upstream = 1)
         .await;
@@ -258,26 +241,15 @@ async fn request_read_seconds() {
 
 #[tokio::test]
 async fn stream_idle_seconds() {
-    let (tap, first) = streamed();
-    let first = std::sync::Arc::new(std::sync::Mutex::new(Some(first)));
-    let server = Server::start(move |_| {
-        let reply = first.lock().unwrap().take().unwrap();
-        async move { reply }
-    })
-    .await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let (server, tap) = Server::streaming().await;
+    let gate = server
+        .setup()
         .start_with(|config| config.limits.stream_idle = Duration::from_millis(300))
         .await;
     tap.say(": here\n\n").await;
     let mut answer = gate.agent().post_ok("up", &[], call("1", "x")).await;
-    let told = answer.data().await.unwrap();
-    let told = json(std::str::from_utf8(&told).unwrap());
-    assert!(
-        string(&told, &["error", "message"])
-            .unwrap()
-            .contains("stream_idle_seconds")
-    );
+    let told = json(&answer.data_text().await);
+    assert_contains(&error_message(&told), &["stream_idle_seconds"]);
     assert_eq!(answer.event().await, None);
     tap.closed().await;
     assert_eq!(gate.limit_hits("stream_idle_seconds"), 1.0);
@@ -292,12 +264,7 @@ async fn children_per_upstream_and_sessions() {
         .with(|config| config.limits.children_per_upstream = 1);
     let gate = setup.start().await;
     let ann = gate.agent_named("ann");
-    let (session, child) = tokio::join!(ann.initialize("up"), async {
-        let mut child = server.next().await;
-        child.initialize().await;
-        child
-    });
-    assert!(session.is_some());
+    let (_session, child) = server.session(&ann, "up").await;
     let answer = gate
         .agent_named("bob")
         .post_modern("up", &modern_call("1", "x"))
@@ -330,8 +297,8 @@ async fn sessions_make_place_for_each_other() {
         }
     })
     .await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|config| config.limits.sessions = 2)
         .await;
     let agent = gate.agent();

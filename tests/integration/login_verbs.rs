@@ -9,12 +9,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use http::Method;
 use lychgate::config::{HttpTransport, Transport, VaultKey};
 use tempfile::TempDir;
 
 use super::authority::{Ask, Authority, Fault};
-use super::harness::{Agent, Setup, call};
+use super::harness::{Agent, Setup, assert_contains, assert_text, call, lychgate};
 
 /// The files of a user: a config with the server as `sample`, and a vault.
 struct Desk {
@@ -44,7 +43,7 @@ impl Desk {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        let mut command = lychgate();
         command
             .args(words)
             .arg("--config")
@@ -168,28 +167,20 @@ async fn a_login_is_made_shown_given_back_and_forgotten() {
     come_back(&ended.replace(state, "guessed"), "400").await;
     come_back(&ended, "200").await;
     let (code, told) = login.end().await;
-    assert!(
-        code == 0 && told.contains("gate is logged in to `sample`"),
-        "{told}"
-    );
+    assert_eq!(code, 0, "{told}");
+    assert_contains(&told, &["gate is logged in to `sample`"]);
 
     let issuer = desk.authority.settings().issuer;
     let (code, told) = desk.say(&["auth", "status"]).await;
-    assert!(
-        code == 0
-            && told.contains("sample  gate")
-            && told.contains(&issuer)
-            && told.contains("ends in"),
-        "{told}"
-    );
+    assert_eq!(code, 0, "{told}");
+    assert_contains(&told, &["sample  gate", &issuer, "ends in"]);
     let (code, json) = desk.say(&["auth", "status", "--json"]).await;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let of = &json["logins"][0];
-    assert_eq!(
-        (code, &of["issuer"], &of["logged_in"], &of["renews"]),
-        (0, &issuer.into(), &true.into(), &true.into()),
-        "{json}"
-    );
+    assert_eq!(code, 0, "{json}");
+    assert_eq!(of["issuer"], issuer, "{json}");
+    assert_eq!(of["logged_in"], true, "{json}");
+    assert_eq!(of["renews"], true, "{json}");
     assert!(
         (1..=60).contains(&of["expires_in_seconds"].as_i64().unwrap()),
         "{json}"
@@ -199,10 +190,9 @@ async fn a_login_is_made_shown_given_back_and_forgotten() {
     }
 
     let (code, told) = desk.say(&["logout", "sample"]).await;
-    assert_eq!(
-        (code, told.as_str(), desk.authority.asked(Ask::Revoke)),
-        (0, "sample: gate is logged out\n", 2)
-    );
+    assert_eq!(code, 0);
+    assert_eq!(told.as_str(), "sample: gate is logged out\n");
+    assert_eq!(desk.authority.asked(Ask::Revoke), 2);
     let (code, told) = desk.say(&["logout", "sample"]).await;
     assert!(code == 1 && told.contains("no stored login"), "{told}");
     assert_eq!(
@@ -229,10 +219,8 @@ async fn a_login_is_made_from_another_machine_by_pasting_the_address() {
     let (mut login, _) = desk.begin(&["login", "sample", "--paste"]).await;
     drop(login.child.stdin.take());
     let (code, told) = login.end().await;
-    assert!(
-        code == 1 && told.contains("no matching address was pasted"),
-        "{told}"
-    );
+    assert_eq!(code, 1, "{told}");
+    assert_contains(&told, &["no matching address was pasted"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -269,16 +257,12 @@ async fn a_login_is_made_on_another_device() {
     let (login, line) = desk.begin(&["login", "sample", "--device"]).await;
     let (address, code) = line.split_once(' ').unwrap();
     let issuer = desk.authority.settings().issuer;
-    let browser = Agent::new(
-        issuer.strip_prefix("http://").unwrap().parse().unwrap(),
-        None,
-    );
+    let browser = Agent::browser(&issuer);
     assert!(address.starts_with(&issuer), "{line}");
     let (name, password) = desk.authority.settings().person;
-    let form = [("content-type", "application/x-www-form-urlencoded")];
     let body = format!("user_code={code}&name={name}&password={password}&answer=allow");
     browser
-        .ask(Method::POST, "/device/login", &form, body)
+        .post_form("/device/login", body)
         .await
         .expect(200)
         .await;
@@ -298,10 +282,8 @@ async fn a_login_that_is_not_made_keeps_nothing_and_says_why() {
     let (login, link) = desk.begin(&["login", "sample", "--no-browser"]).await;
     come_back(&desk.authority.log_in(&link).await, "200").await;
     let (code, told) = login.end().await;
-    assert!(
-        code == 1 && told.contains("login failed") && !told.contains("doctype"),
-        "{told}"
-    );
+    assert_eq!(code, 1, "{told}");
+    assert_text(&told, &["login failed"], &["doctype"]);
     let (_, told) = desk.say(&["auth", "status"]).await;
     assert!(!told.contains("ends in"), "{told}");
 
@@ -338,10 +320,8 @@ async fn each_agent_has_its_own_login_and_all_are_ended_at_once() {
             .await;
     }
     let (code, told) = desk.say(&["logout", "sample", "--agent", "a"]).await;
-    assert_eq!(
-        (code, told.as_str()),
-        (0, "sample: agent a is logged out\n")
-    );
+    assert_eq!(code, 0);
+    assert_eq!(told.as_str(), "sample: agent a is logged out\n");
     // Tokens that cannot be revoked are deleted all the same, and this is reported.
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
     desk.authority.fail(Ask::Revoke, Fault::ERROR_500);
@@ -418,10 +398,8 @@ async fn a_changed_key_is_taken_up_and_a_lost_one_is_said() {
 
     fs::remove_file(desk.folder.path().join("second")).unwrap();
     let (code, told) = desk.say(&["logout", "sample"]).await;
-    assert!(
-        code == 1 && told.contains("not revoked at the server"),
-        "{told}"
-    );
+    assert_eq!(code, 1, "{told}");
+    assert_contains(&told, &["not revoked at the server"]);
     assert_eq!(
         desk.say(&["auth", "status"]).await,
         (0, "no stored logins\n".into())

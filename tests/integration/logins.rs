@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::Method;
 use lychgate::config::{HttpTransport, LoginConfig, TokenOf, Transport, VaultKey};
 
 use super::agent::Answer;
@@ -47,14 +46,19 @@ pub(super) async fn says(agent: &Agent) -> String {
 
 /// Returns the login link in the answer to a call, as a path at the gate.
 pub(super) async fn owed(agent: &Agent) -> String {
-    let said = says(agent).await;
-    let link = said
-        .split_whitespace()
-        .find(|word| word.contains("/oauth/login/"))
-        .unwrap_or_else(|| panic!("{said}"));
-    link.split_once("/oauth/")
-        .map(|(_, rest)| format!("/oauth/{rest}"))
-        .unwrap()
+    link_in(&says(agent).await)
+}
+
+/// Returns the login link in a text, as a path at the gate.
+fn link_in(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let link = words.find(|word| word.contains("/oauth/login/"));
+    path_of(link.unwrap_or_else(|| panic!("{text}")))
+}
+
+/// Returns the path of a URL of the gate, which begins with `/oauth/`.
+fn path_of(url: &str) -> String {
+    format!("/oauth/{}", url.split_once("/oauth/").unwrap().1)
 }
 
 pub(super) async fn works(agent: &Agent) -> bool {
@@ -71,12 +75,7 @@ async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
     );
     let text = page.text().await;
     assert_text(&text, &["<code>up</code>"], &["<script"]);
-    let form = [("content-type", "application/x-www-form-urlencoded")];
-    let answer = browser
-        .ask(Method::POST, path, &form, "")
-        .await
-        .expect(303)
-        .await;
+    let answer = browser.post_form(path, "").await.expect(303).await;
     let cookie = answer.header("set-cookie").to_owned();
     assert_contains(&cookie, &["HttpOnly", "SameSite=Lax"]);
     (
@@ -89,13 +88,8 @@ async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
 async fn logs_in(gate: &TestGate, authority: &Authority, path: &str) -> Back {
     let (location, cookie) = goes_on(&gate.agent(), path).await;
     let back = authority.log_in(&location).await;
-    Back {
-        path: back
-            .split_once("/oauth/")
-            .map(|(_, rest)| format!("/oauth/{rest}"))
-            .unwrap(),
-        cookie,
-    }
+    let path = path_of(&back);
+    Back { path, cookie }
 }
 
 async fn comes_back(gate: &TestGate, back: &Back) -> Answer {
@@ -106,9 +100,28 @@ async fn comes_back(gate: &TestGate, back: &Back) -> Answer {
 
 /// Completes a login, beginning with the link in the answer to a call.
 pub(super) async fn logged_in(gate: &TestGate, authority: &Authority, agent: &Agent) {
-    let back = logs_in(gate, authority, &owed(agent).await).await;
-    let page = comes_back(gate, &back).await.expect(200).await.text().await;
+    let page = completed(gate, authority, &owed(agent).await).await;
     assert!(page.contains("Logged in"), "{page}");
+}
+
+/// Completes the login at this path, and returns the page that ends it.
+async fn completed(gate: &TestGate, authority: &Authority, path: &str) -> String {
+    let back = logs_in(gate, authority, path).await;
+    comes_back(gate, &back).await.expect_text(200).await
+}
+
+/// Starts a gate for `authority` that is logged in.
+pub(super) async fn logged_in_gate(authority: &Authority, folder: &Path) -> TestGate {
+    let gate = setup(authority, folder).start().await;
+    logged_in(&gate, authority, &gate.agent()).await;
+    gate
+}
+
+/// Makes so many calls at once, by two agents in turn, and panics if one of them requires a login.
+pub(super) async fn call_at_once(agents: [Agent; 2], count: usize) {
+    let calls = (0..count).map(|n| says(&agents[n % 2]));
+    let said = futures_util::future::join_all(calls).await;
+    assert!(said.iter().all(|said| !said.contains("oauth")), "{said:?}");
 }
 
 pub(super) fn metric(gate: &TestGate, name: &str, outcome: &str) -> f64 {
@@ -157,14 +170,9 @@ async fn a_call_is_answered_with_a_link_and_goes_on_after_the_login() {
     let back = logs_in(&gate, &authority, &link).await;
     comes_back(&gate, &back).await.expect(200).await;
     assert!(works(&agent).await);
-    assert_eq!(
-        (
-            authority.asked(Ask::Register),
-            authority.asked(Ask::Redeem),
-            owed_now(&gate)
-        ),
-        (1, 1, 0.0)
-    );
+    assert_eq!(authority.asked(Ask::Register), 1);
+    assert_eq!(authority.asked(Ask::Redeem), 1);
+    assert_eq!(owed_now(&gate), 0.0);
     let left = gate
         .metric(
             "lychgate_oauth_token_expires_seconds",
@@ -202,7 +210,6 @@ async fn an_answer_counts_in_the_browser_that_began_or_in_its_page() {
     };
     comes_back(&gate, &wrong).await.expect(400).await;
     assert_eq!(authority.asked(Ask::Redeem), 0);
-    let form = [("content-type", "application/x-www-form-urlencoded")];
     let pasted = format!("http://127.0.0.1:1{}", back.path);
     let body: String = format!(
         "address={}",
@@ -213,11 +220,9 @@ async fn an_answer_counts_in_the_browser_that_began_or_in_its_page() {
     );
     let page = gate
         .agent()
-        .ask(Method::POST, &link, &form, body)
+        .post_form(&link, body)
         .await
-        .expect(200)
-        .await
-        .text()
+        .expect_text(200)
         .await;
     assert!(page.contains("Logged in"), "{page}");
     assert!(works(&agent).await);
@@ -230,15 +235,10 @@ async fn a_person_may_say_no() {
     let link = owed(&gate.agent()).await;
     let (location, cookie) = goes_on(&gate.agent(), &link).await;
     let back = authority.deny(&location).await;
-    let path = back
-        .split_once("/oauth/")
-        .map(|(_, rest)| format!("/oauth/{rest}"))
-        .unwrap();
+    let path = path_of(&back);
     let page = comes_back(&gate, &Back { path, cookie })
         .await
-        .expect(400)
-        .await
-        .text()
+        .expect_text(400)
         .await;
     assert!(page.contains("Not logged in"), "{page}");
     assert_eq!(owed(&gate.agent()).await, link, "the login is still owed");
@@ -247,9 +247,8 @@ async fn a_person_may_say_no() {
 #[tokio::test]
 async fn fifty_calls_at_the_end_of_a_token_make_one_renewal() {
     let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
-    let one = setup(&authority, &folder).start().await;
+    let one = logged_in_gate(&authority, &folder).await;
     let other = setup(&authority, &folder).start().await;
-    logged_in(&one, &authority, &one.agent()).await;
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert!(
         works(&other.agent()).await,
@@ -257,16 +256,7 @@ async fn fifty_calls_at_the_end_of_a_token_make_one_renewal() {
     );
     let before = authority.asked(Ask::Refresh);
     tokio::time::sleep(Duration::from_millis(2200)).await;
-    let calls = (0..50).map(|n| {
-        let agent = if n % 2 == 0 {
-            one.agent()
-        } else {
-            other.agent()
-        };
-        async move { says(&agent).await }
-    });
-    let said = futures_util::future::join_all(calls).await;
-    assert!(said.iter().all(|said| !said.contains("oauth")), "{said:?}");
+    call_at_once([one.agent(), other.agent()], 50).await;
     assert_eq!(
         authority.asked(Ask::Refresh) - before,
         1,
@@ -278,9 +268,8 @@ async fn fifty_calls_at_the_end_of_a_token_make_one_renewal() {
 #[tokio::test]
 async fn a_renewal_does_not_end_with_the_call_that_began_it() {
     let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
-    let gate = setup(&authority, &folder).start().await;
+    let gate = logged_in_gate(&authority, &folder).await;
     let agent = gate.agent();
-    logged_in(&gate, &authority, &agent).await;
     tokio::time::sleep(Duration::from_millis(1200)).await;
     authority.fail(Ask::Refresh, Fault::Lags(Duration::from_millis(400)));
     let gone = tokio::time::timeout(Duration::from_millis(150), says(&agent)).await;
@@ -332,27 +321,17 @@ async fn what_goes_wrong_at_the_token_endpoint_loses_no_login() {
 #[tokio::test]
 async fn a_server_that_asks_for_more_scopes_gets_them_from_a_person() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    let gate = login(setup(&authority, &folder), |login| {
-        login.scopes = Some(vec!["tools".into()])
-    })
-    .start()
-    .await;
+    let setup = setup(&authority, &folder);
+    let setup = login(setup, |login| login.scopes = Some(vec!["tools".into()]));
+    let gate = setup.start().await;
     let agent = gate.agent();
     logged_in(&gate, &authority, &agent).await;
     let guarded = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_command","arguments":{"command":"ls"}}}"#;
     let said = agent.fetch_result("up", &[], guarded).await;
-    let link = said
-        .split_whitespace()
-        .find(|word| word.contains("/oauth/login/"))
-        .unwrap_or_else(|| panic!("{said}"));
-    let path = link
-        .split_once("/oauth/")
-        .map(|(_, rest)| format!("/oauth/{rest}"))
-        .unwrap();
+    let path = link_in(&said);
     let page = agent.get(&path, &[]).await.text().await;
     assert_contains(&page, &["<code>commands</code>", "<code>tools</code>"]);
-    let back = logs_in(&gate, &authority, &path).await;
-    comes_back(&gate, &back).await.expect(200).await;
+    completed(&gate, &authority, &path).await;
     let said = agent.fetch_result("up", &[], guarded).await;
     assert!(!said.contains("oauth"), "{said}");
     assert!(works(&agent).await);
@@ -361,23 +340,15 @@ async fn a_server_that_asks_for_more_scopes_gets_them_from_a_person() {
 #[tokio::test]
 async fn another_authorization_server_never_sees_what_the_old_one_gave() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    let gate = setup(&authority, &folder).start().await;
+    let gate = logged_in_gate(&authority, &folder).await;
     let agent = gate.agent();
-    logged_in(&gate, &authority, &agent).await;
     authority.seen().await;
     let new = authority.moves().await;
-    let link = owed(&agent).await;
-    let back = logs_in(&gate, &new, &link).await;
-    comes_back(&gate, &back).await.expect(200).await;
+    completed(&gate, &new, &owed(&agent).await).await;
     assert!(works(&agent).await);
-    assert_eq!(
-        (
-            new.asked(Ask::Register),
-            new.asked(Ask::Refresh),
-            authority.asked(Ask::Refresh)
-        ),
-        (1, 0, 0)
-    );
+    assert_eq!(new.asked(Ask::Register), 1);
+    assert_eq!(new.asked(Ask::Refresh), 0);
+    assert_eq!(authority.asked(Ask::Refresh), 0);
 }
 
 #[tokio::test]
@@ -400,12 +371,7 @@ async fn clients_that_open_links_are_given_one_in_their_own_terms() {
     );
     let url = string(&asked, &[&way[..], &["url"]].concat()).unwrap();
     let state = string(&asked, &["result", "requestState"]).unwrap();
-    let path = url
-        .split_once("/oauth/")
-        .map(|(_, rest)| format!("/oauth/{rest}"))
-        .unwrap();
-    let back = logs_in(&gate, &authority, &path).await;
-    comes_back(&gate, &back).await.expect(200).await;
+    completed(&gate, &authority, &path_of(&url)).await;
     authority.seen().await;
     let answers = format!(
         r#""inputResponses":{{"lychgate-login":{{"action":"accept"}}}},"requestState":"{state}","#
@@ -446,8 +412,7 @@ async fn each_agent_has_its_own_login_where_the_config_says_so() {
     assert_ne!(owed(&bob).await, link);
     let page = ann.get(&link, &[]).await.text().await;
     assert!(page.contains("the agent <code>ann</code> alone"), "{page}");
-    let back = logs_in(&gate, &authority, &link).await;
-    comes_back(&gate, &back).await.expect(200).await;
+    completed(&gate, &authority, &link).await;
     assert!(works(&ann).await);
     owed(&bob).await;
     let user = login(setup(&authority, &folder), |login| {
@@ -478,10 +443,8 @@ async fn a_client_that_was_registered_beforehand_logs_in_by_itself() {
         works(&gate.agent()).await,
         "and again when its token is over"
     );
-    assert_eq!(
-        (authority.asked(Ask::Page), authority.asked(Ask::Refresh)),
-        (0, 0)
-    );
+    assert_eq!(authority.asked(Ask::Page), 0);
+    assert_eq!(authority.asked(Ask::Refresh), 0);
 }
 
 /// Returns the values of a form or query with one of these names.
@@ -502,12 +465,7 @@ async fn no_secret_of_a_login_is_shown_anywhere() {
     let link = owed(&agent).await;
     let page = agent.get(&link, &[]).await.text().await;
     let back = logs_in(&gate, &authority, &link).await;
-    let done = comes_back(&gate, &back)
-        .await
-        .expect(200)
-        .await
-        .text()
-        .await;
+    let done = comes_back(&gate, &back).await.expect_text(200).await;
     let answer = says(&agent).await;
     tokio::time::sleep(Duration::from_millis(2100)).await;
     let renewed = says(&agent).await;
@@ -554,9 +512,10 @@ async fn no_secret_of_a_login_is_shown_anywhere() {
     for file in std::fs::read_dir(folder.join("vault")).unwrap() {
         let path = file.unwrap().path();
         if path.is_file() {
+            let bytes = std::fs::read(path).unwrap();
             shown.push((
                 "the vault's files",
-                String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned(),
+                String::from_utf8_lossy(&bytes).into_owned(),
             ));
         }
     }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use http::Method;
-use lychgate::config::{AccessConfig, Lists, StdioTransport};
+use lychgate::config::{AccessConfig, Lists};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::harness::{
-    INITIALIZE, Setup, assert_contains, assert_text, call, json, log, soon, string,
+    INITIALIZE, Setup, assert_contains, assert_text, call, error_message, json, line_with, log,
+    soon,
 };
-use super::servers::{Server, reply};
+use super::servers::{Server, command, reply};
 use super::tls::Authority;
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
@@ -24,8 +25,8 @@ async fn server() -> Server {
 async fn plain_http_at_the_tls_port_is_answered_with_the_scheme_to_use() {
     let authority = Authority::new();
     let server = server().await;
-    let setup = Setup::new()
-        .http("up", server.url())
+    let setup = server
+        .setup()
         .with(|config| config.listen.tls = authority.listens(false));
     let gate = setup.start().await;
     let request = format!(
@@ -54,7 +55,7 @@ async fn plain_http_at_the_tls_port_is_answered_with_the_scheme_to_use() {
 #[tokio::test]
 async fn a_browser_gets_a_page_that_says_what_to_do() {
     let server = server().await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     let agent = gate.agent();
     let page = [("accept", BROWSER)];
     let answer = agent.get_ok("/mcp/up", &page).await;
@@ -83,11 +84,7 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
         .await;
     assert_eq!(server.next().await.method, Method::GET);
 
-    let closed = Setup::new()
-        .http("up", server.url())
-        .agents(&["ann"])
-        .start()
-        .await;
+    let closed = server.setup().agents(&["ann"]).start().await;
     for path in ["/mcp/up", "/mcp/no-such"] {
         let answer = closed.agent().get(path, &page).await.expect(401).await;
         assert!(
@@ -102,20 +99,9 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
 #[tokio::test]
 async fn a_wrong_token_is_not_reported_as_a_missing_one() {
     let server = server().await;
-    let gate = Setup::new()
-        .http("up", server.url())
-        .agents(&["ann"])
-        .start()
-        .await;
+    let gate = server.setup().agents(&["ann"]).start().await;
     let told = async |agent: super::harness::Agent| {
-        let answer = json(
-            &agent
-                .post_expecting(401, "up", &[], call("1", "x"))
-                .await
-                .text()
-                .await,
-        );
-        string(&answer, &["error", "message"]).unwrap()
+        agent.fetch_error(401, "up", &[], call("1", "x")).await
     };
     let missing = told(gate.agent()).await;
     let wrong = told(gate.agent_named("eve")).await;
@@ -135,7 +121,7 @@ async fn a_wrong_token_is_not_reported_as_a_missing_one() {
 #[tokio::test]
 async fn localhost_and_its_address_are_one_origin() {
     let server = server().await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     let port = gate.running.address.port();
     let asked = async |host: &str, origin: &str| {
         let host = format!("{host}:{port}");
@@ -166,7 +152,7 @@ async fn localhost_and_its_address_are_one_origin() {
 #[tokio::test]
 async fn a_path_with_mcp_appended_reaches_the_server() {
     let server = server().await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     for path in ["/up/mcp", "/mcp/up"] {
         let headers = [
             ("content-type", "application/json"),
@@ -218,7 +204,7 @@ async fn an_unknown_path_is_answered_with_the_upstreams_that_this_agent_may_use(
             .await
             .expect(404)
             .await;
-        string(&json(&answer.text().await), &["error", "message"]).unwrap()
+        error_message(&json(&answer.text().await))
     };
     for path in ["/mcp/no-such", "/mcp/closed", "/closed/mcp", "/"] {
         let ann = told("ann", path).await;
@@ -237,12 +223,7 @@ async fn an_unknown_path_is_answered_with_the_upstreams_that_this_agent_may_use(
 
 #[tokio::test]
 async fn a_program_that_is_missing_is_named() {
-    let program = |name: &str| StdioTransport {
-        command: vec![name.into()],
-        env: vec![],
-        set_env: vec![],
-        directory: None,
-    };
+    let program = |name: &str| command(&[name]);
     let setup = Setup::new()
         .command("bare", program("no-such-program"))
         .command("full", program("/no/such/program"));
@@ -254,27 +235,17 @@ async fn a_program_that_is_missing_is_named() {
         ),
         ("full", "the program `/no/such/program` does not exist"),
     ] {
-        let answer = json(
-            &gate
-                .agent()
-                .post_expecting(502, upstream, &[], INITIALIZE)
-                .await
-                .text()
-                .await,
-        );
-        let text = string(&answer, &["error", "message"]).unwrap();
+        let text = gate
+            .agent()
+            .fetch_error(502, upstream, &[], INITIALIZE)
+            .await;
         assert!(
             text.contains(cause)
                 && text.contains(&format!("correct `command` of the server `{upstream}`")),
             "{text}"
         );
-        assert_eq!(
-            gate.metric(
-                "lychgate_failures_total",
-                &[("upstream", upstream), ("side", "server")]
-            ),
-            Some(1.0)
-        );
+        let labels = [("upstream", upstream), ("side", "server")];
+        assert_eq!(gate.metric("lychgate_failures_total", &labels), Some(1.0));
     }
     gate.running.drain().await;
 }
@@ -286,25 +257,17 @@ async fn a_web_page_in_the_place_of_mcp_is_named_and_only_the_log_has_its_words(
         Server::start(move |_| async move { reply(200, &[("content-type", "text/html")], page) })
             .await;
     let gate = Setup::new().http("paged", server.url()).start().await;
-    let answer = json(
-        &gate
-            .agent()
-            .post_expecting(502, "paged", &[], INITIALIZE)
-            .await
-            .text()
-            .await,
-    );
-    let text = string(&answer, &["error", "message"]).unwrap();
+    let text = gate
+        .agent()
+        .fetch_error(502, "paged", &[], INITIALIZE)
+        .await;
     assert!(
         text.contains("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint"),
         "{text}"
     );
     assert_text(&text, &["look at the server `paged`"], &["Orchard"]);
     let logged = log();
-    let line = logged
-        .lines()
-        .find(|line| line.contains("Sign in to Orchard 8841"))
-        .unwrap_or_else(|| panic!("{logged}"));
+    let line = line_with(&logged, "Sign in to Orchard 8841");
     assert_contains(line, &["WARN", "paged", "check `url` of the upstream"]);
     assert!(
         !line.contains('\u{1b}'),

@@ -3,7 +3,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use lychgate::config::{OAuthConfig, VaultKey};
@@ -11,8 +11,10 @@ use lychgate::oauth::unix_now;
 use lychgate::oauth::vault::{Account, Vault};
 
 use super::authority::{Ask, Authority, Fault};
-use super::harness::{Agent, OUTBOUND};
-use super::logins::{folder, logged_in, metric, owed, says, setup, works};
+use super::harness::{Agent, OUTBOUND, lychgate};
+use super::logins::{
+    call_at_once, folder, logged_in, logged_in_gate, metric, owed, says, setup, works,
+};
 
 /// A gate in a process of its own.
 struct Process {
@@ -47,7 +49,7 @@ impl Process {
         std::fs::write(&config, text).unwrap();
         let log =
             std::fs::File::create(folder.join(format!("gate-{}.log", address.port()))).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+        let child = lychgate()
             .args(["run", "--config"])
             .arg(&config)
             .env("XDG_STATE_HOME", folder)
@@ -108,6 +110,14 @@ pub(super) async fn change(folder: &Path, change: impl FnOnce(&mut Account)) {
     vault(folder).write(&account).await.unwrap();
 }
 
+/// Marks the token in the vault as expired.
+async fn expire(folder: &Path) {
+    change(folder, |account| {
+        account.granted.as_mut().unwrap().expires_unix = Some(1)
+    })
+    .await;
+}
+
 /// Waits until a token that lasts this many seconds has expired.
 async fn over(seconds: u64) {
     tokio::time::sleep(Duration::from_millis(seconds * 1000 + 1100)).await;
@@ -116,8 +126,7 @@ async fn over(seconds: u64) {
 #[tokio::test]
 async fn two_processes_on_one_vault_make_one_renewal() {
     let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
-    let gate = setup(&authority, &folder).start().await;
-    logged_in(&gate, &authority, &gate.agent()).await;
+    let _gate = logged_in_gate(&authority, &folder).await;
     let one = Process::start(&authority, &folder).await;
     let other = Process::start(&authority, &folder).await;
     assert!(
@@ -126,16 +135,7 @@ async fn two_processes_on_one_vault_make_one_renewal() {
     );
     over(2).await;
     let before = authority.asked(Ask::Refresh);
-    let calls = (0..40).map(|n| {
-        let agent = if n % 2 == 0 {
-            one.agent()
-        } else {
-            other.agent()
-        };
-        async move { says(&agent).await }
-    });
-    let said = futures_util::future::join_all(calls).await;
-    assert!(said.iter().all(|said| !said.contains("oauth")), "{said:?}");
+    call_at_once([one.agent(), other.agent()], 40).await;
     assert_eq!(authority.asked(Ask::Refresh) - before, 1);
     assert!(kept(&folder).await.last_refresh_unix.is_some());
 }
@@ -143,8 +143,7 @@ async fn two_processes_on_one_vault_make_one_renewal() {
 #[tokio::test]
 async fn a_process_that_is_killed_leaves_the_vault_whole() {
     let (authority, (_kept, folder)) = (Authority::start(1).await, folder());
-    let gate = setup(&authority, &folder).start().await;
-    logged_in(&gate, &authority, &gate.agent()).await;
+    let _gate = logged_in_gate(&authority, &folder).await;
     let mut renewed = 0;
     for round in 0..6 {
         let mut process = Process::start(&authority, &folder).await;
@@ -219,21 +218,15 @@ async fn an_answer_that_is_lost_ends_in_a_login_not_in_a_loop() {
 #[tokio::test]
 async fn an_answer_without_a_refresh_token_keeps_the_old_one() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    let gate = setup(&authority, &folder).start().await;
-    logged_in(&gate, &authority, &gate.agent()).await;
+    let _gate = logged_in_gate(&authority, &folder).await;
     let old = kept(&folder).await.granted.unwrap();
-    change(&folder, |account| {
-        account.granted.as_mut().unwrap().expires_unix = Some(1)
-    })
-    .await;
+    expire(&folder).await;
     authority.fail(Ask::Refresh, Fault::Omits("refresh_token"));
     let gate = setup(&authority, &folder).start().await;
     assert!(works(&gate.agent()).await);
     let new = kept(&folder).await.granted.unwrap();
-    assert_eq!(
-        (authority.asked(Ask::Refresh), &new.refresh),
-        (1, &old.refresh)
-    );
+    assert_eq!(authority.asked(Ask::Refresh), 1);
+    assert_eq!(new.refresh, old.refresh);
     assert_ne!(new.access, old.access);
 }
 
@@ -256,8 +249,7 @@ async fn a_token_of_which_nothing_is_said_lasts_until_the_server_says_no() {
 #[tokio::test]
 async fn odd_answers_lose_no_login() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    let gate = setup(&authority, &folder).start().await;
-    logged_in(&gate, &authority, &gate.agent()).await;
+    let _gate = logged_in_gate(&authority, &folder).await;
     const JSON: &str = "application/json";
     for fault in [
         Fault::Says(200, JSON, ""),
@@ -272,10 +264,7 @@ async fn odd_answers_lose_no_login() {
         Fault::Says(429, JSON, r#"{"error":"slow_down"}"#),
         Fault::Says(503, JSON, r#"{"error":"invalid_grant"}"#),
     ] {
-        change(&folder, |account| {
-            account.granted.as_mut().unwrap().expires_unix = Some(1)
-        })
-        .await;
+        expire(&folder).await;
         let before = kept(&folder).await.granted;
         authority.fail(Ask::Refresh, fault);
         let gate = setup(&authority, &folder).start().await;
@@ -294,8 +283,7 @@ async fn odd_answers_lose_no_login() {
 #[tokio::test]
 async fn a_clock_that_jumps_costs_one_renewal_at_most() {
     let (authority, (_kept, folder)) = (Authority::start(60).await, folder());
-    let gate = setup(&authority, &folder).start().await;
-    logged_in(&gate, &authority, &gate.agent()).await;
+    let _gate = logged_in_gate(&authority, &folder).await;
     // Forward: the token seems to have expired long ago.
     change(&folder, |account| {
         let granted = account.granted.as_mut().unwrap();
@@ -328,9 +316,8 @@ async fn a_clock_that_jumps_costs_one_renewal_at_most() {
 #[tokio::test]
 async fn a_vault_that_cannot_be_written_does_not_end_a_login() {
     let (authority, (_kept, folder)) = (Authority::start(2).await, folder());
-    let gate = setup(&authority, &folder).start().await;
+    let gate = logged_in_gate(&authority, &folder).await;
     let agent = gate.agent();
-    logged_in(&gate, &authority, &agent).await;
     over(2).await;
     // Replaces the file of the login with a folder, which a rename cannot replace.
     let file = std::fs::read_dir(folder.join("vault"))

@@ -1,8 +1,7 @@
 //! The definitions of a server's tools are compared with those first seen, until a person approves
 //! a change.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -11,11 +10,10 @@ use http::Method;
 use lychgate::config::{ChangeAction, ChangeClass};
 use lychgate::message::Message;
 
-use super::approval::token;
 use super::console::Page;
 use super::harness::{
-    Agent, META, Setup, TestGate, assert_contains, assert_text, json, message, result_text, soon,
-    until,
+    Agent, META, Setup, TestGate, assert_contains, assert_text, json, line_with, lychgate, message,
+    result_text, run, soon, tool_call, until,
 };
 use super::servers::{Peer, Script, Server, Wire, json_reply, streamed};
 use super::wrap::Wrapped;
@@ -78,28 +76,17 @@ async fn list(agent: &Agent, session: &str, cursor: Option<&str>) -> String {
 }
 
 /// Runs `lychgate pins` on a lock file.
-fn pins(file: &Path, words: &[&str]) -> (Option<i32>, String) {
-    let out = Command::new(env!("CARGO_BIN_EXE_lychgate"))
-        .arg("pins")
-        .args(words)
-        .arg("--file")
-        .arg(file)
-        .output()
-        .unwrap();
-    (
-        out.status.code(),
-        String::from_utf8(out.stdout).unwrap() + &String::from_utf8(out.stderr).unwrap(),
-    )
+fn pins(file: &Path, words: &[&str]) -> (i32, String) {
+    let (code, out, err) = run(lychgate().arg("pins").args(words).arg("--file").arg(file));
+    (code, out + &err)
 }
 
-async fn gate(peer: &Peer) -> (TestGate, std::path::PathBuf) {
-    let setup = peer.behind(Setup::new(), "up");
+/// Starts a gate with a lock file, and returns the path of the file.
+async fn locked(setup: Setup) -> (TestGate, PathBuf) {
     let file = setup.folder.path().join("lychgate.lock");
-    let kept = file.clone();
+    let kept = Some(file.clone());
     (
-        setup
-            .start_with(|config| config.pins.file = Some(kept))
-            .await,
+        setup.start_with(|config| config.pins.file = kept).await,
         file,
     )
 }
@@ -114,7 +101,7 @@ fn changes(gate: &TestGate, class: &str, action: &str) -> f64 {
 async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
     let listed = pages(&[&format!("{ADD} , {SUB}")]);
     let peer = Peer::start(Wire::Stdio, lists(&listed)).await;
-    let (gate, file) = gate(&peer).await;
+    let (gate, file) = locked(peer.behind(Setup::new(), "up")).await;
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
@@ -126,19 +113,17 @@ async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
             "not a byte changes"
         );
     }
-    assert!(
-        std::fs::read_to_string(&file)
-            .unwrap()
-            .contains("name = \"sub\"")
+    assert_contains(
+        &std::fs::read_to_string(&file).unwrap(),
+        &["name = \"sub\""],
     );
     listed.lock().unwrap()[0] = format!("{} , {SUB}", poisoned());
     for _ in 0..2 {
         let held = list(&agent, &session, None).await;
-        assert!(
-            held.contains(r#""description":"Adds two numbers.""#)
-                && held.contains(SUB)
-                && !held.contains("sidenote"),
-            "{held}"
+        assert_text(
+            &held,
+            &[r#""description":"Adds two numbers.""#, SUB],
+            &["sidenote"],
         );
     }
     assert_eq!(
@@ -148,10 +133,7 @@ async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
     );
     gate.assert_series(r#"lychgate_definitions_held{upstream="up"}"#, 1.0);
     let audit = gate.audit_text();
-    let line = audit
-        .lines()
-        .find(|line| line.contains(r#""event":"definition""#))
-        .unwrap();
+    let line = line_with(&audit, r#""event":"definition""#);
     assert!(
         line.contains(r#""name":"add""#)
             && line.contains("new-imperative-text")
@@ -160,12 +142,12 @@ async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
     );
     let (code, told) = pins(&file, &["diff"]);
     assert!(
-        code == Some(1) && told.contains("+   \"description\": \"Adds two numbers. You must"),
+        code == 1 && told.contains("+   \"description\": \"Adds two numbers. You must"),
         "{told}"
     );
     assert_eq!(
         pins(&file, &["approve", "up", "add"]),
-        (Some(0), "up tool add: approved\n".to_owned())
+        (0, "up tool add: approved\n".to_owned())
     );
     let told = soon("the notification", stream.data()).await.unwrap();
     assert_eq!(
@@ -184,7 +166,7 @@ async fn lists_of_several_pages_pass_byte_for_byte_and_are_held_page_by_page() {
     for wire in Wire::ALL {
         let listed = pages(&[ADD, SUB]);
         let peer = Peer::start(wire, lists(&listed)).await;
-        let (gate, _) = gate(&peer).await;
+        let (gate, _) = locked(peer.behind(Setup::new(), "up")).await;
         let agent = gate.agent();
         let session = agent.initialize("up").await.unwrap();
         assert!(
@@ -206,28 +188,16 @@ async fn lists_of_several_pages_pass_byte_for_byte_and_are_held_page_by_page() {
             held.contains("Subtracts.") && held.contains(more) && !held.contains("Removes"),
             "{wire:?}: {held}"
         );
-        assert_eq!(
-            (
-                changes(&gate, "capability-grown", "hold"),
-                changes(&gate, "new", "pass")
-            ),
-            (1.0, 1.0),
-            "{wire:?}"
-        );
+        assert_eq!(changes(&gate, "capability-grown", "hold"), 1.0, "{wire:?}");
+        assert_eq!(changes(&gate, "new", "pass"), 1.0, "{wire:?}");
         let cosmetic = ADD.replace("Adds two numbers.", "adds two numbers");
         listed.lock().unwrap()[0] = cosmetic.clone();
         assert!(
             list(&agent, &session, None).await.contains(&cosmetic),
             "{wire:?}"
         );
-        assert_eq!(
-            (
-                changes(&gate, "cosmetic", "pass"),
-                changes(&gate, "gone", "pass")
-            ),
-            (1.0, 0.0),
-            "{wire:?}"
-        );
+        assert_eq!(changes(&gate, "cosmetic", "pass"), 1.0, "{wire:?}");
+        assert_eq!(changes(&gate, "gone", "pass"), 0.0, "{wire:?}");
         gate.running.drain().await;
     }
 }
@@ -236,7 +206,7 @@ async fn lists_of_several_pages_pass_byte_for_byte_and_are_held_page_by_page() {
 async fn a_lock_file_that_is_broken_stops_the_start_and_is_never_written_over() {
     let listed = pages(&[ADD]);
     let peer = Peer::start(Wire::Json, lists(&listed)).await;
-    let (gate, file) = gate(&peer).await;
+    let (gate, file) = locked(peer.behind(Setup::new(), "up")).await;
     let agent = gate.agent();
     let session = agent.initialize("up").await.unwrap();
     list(&agent, &session, None).await;
@@ -252,10 +222,7 @@ async fn a_lock_file_that_is_broken_stops_the_start_and_is_never_written_over() 
     let setup = peer
         .behind(Setup::new(), "up")
         .with(|config| config.pins.file = Some(file.clone()));
-    let faults = lychgate::app::start(setup.config, None)
-        .await
-        .err()
-        .unwrap();
+    let faults = setup.faults().await;
     assert!(
         (faults[0].line, faults[0].column) == (9, 10)
             && faults[0].message.contains("it was changed"),
@@ -287,12 +254,7 @@ async fn subscriptions_of_the_modern_era_hear_of_it_where_they_are_for_it() {
         async move { reply.unwrap_or_else(|| json_reply(answer)) }
     })
     .await;
-    let setup = Setup::new().http("up", server.url());
-    let file = setup.folder.path().join("lychgate.lock");
-    let kept = file.clone();
-    let gate = setup
-        .start_with(|config| config.pins.file = Some(kept))
-        .await;
+    let (gate, file) = locked(server.setup()).await;
     let agent = gate.agent();
     let list = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#);
     assert!(agent.fetch_modern("up", &list).await.contains(ADD));
@@ -307,7 +269,7 @@ async fn subscriptions_of_the_modern_era_hear_of_it_where_they_are_for_it() {
         agreed.as_bytes()
     );
     assert!(!agent.fetch_modern("up", &list).await.contains("sidenote"));
-    assert_eq!(pins(&file, &["approve", "--all"]).0, Some(0));
+    assert_eq!(pins(&file, &["approve", "--all"]).0, 0);
     let told = soon("the notification", stream.data()).await.unwrap();
     let should = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub-1"}}}"#;
     assert_eq!(told, should.as_bytes());
@@ -328,15 +290,9 @@ async fn the_policy_may_refuse_the_tool_or_withhold_new_ones() {
     let session = agent.initialize("up").await.unwrap();
     list(&agent, &session, None).await;
     listed.lock().unwrap()[0] = format!("{},{SUB}", poisoned());
-    assert!(
-        list(&agent, &session, None)
-            .await
-            .contains(r#""tools" : [  ]"#)
-    );
+    assert_contains(&list(&agent, &session, None).await, &[r#""tools" : [  ]"#]);
     for tool in ["add", "sub"] {
-        let call = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
-        );
+        let call = tool_call(tool, "{}");
         let refused = agent
             .fetch("up", &[("mcp-session-id", &session)], call)
             .await;
@@ -363,18 +319,12 @@ async fn tools_that_pass_for_another_servers_are_told_and_blocked_where_the_poli
     ]);
     let peer = Peer::start(Wire::Json, lists(&other)).await;
     for block in [false, true] {
-        let setup = peer
+        let mut setup = peer
             .behind(mail.behind(Setup::new(), "mail"), "up")
-            .shipped()
-            .policy(|policy| {
-                let change = lychgate::config::Override {
-                    action: Some(lychgate::rules::Action::Block),
-                    enabled: None,
-                };
-                policy
-                    .overrides
-                    .extend(block.then(|| ("tool-name-alike".to_owned(), change)));
-            });
+            .shipped();
+        if block {
+            setup = setup.action("tool-name-alike", lychgate::rules::Action::Block);
+        }
         let gate = setup.start().await;
         let agent = gate.agent();
         let session = agent.initialize("up").await.unwrap();
@@ -402,13 +352,8 @@ async fn tools_that_pass_for_another_servers_are_told_and_blocked_where_the_poli
             found("tool-name-alike", if block { "withhold" } else { "log" }),
             1.0
         );
-        assert_eq!(
-            (
-                found("tool-names-other", "log"),
-                found("tool-name-taken", "log")
-            ),
-            (1.0, 0.0)
-        );
+        assert_eq!(found("tool-names-other", "log"), 1.0);
+        assert_eq!(found("tool-name-taken", "log"), 0.0);
     }
 }
 
@@ -422,12 +367,7 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
         async move { json_reply(says) }
     })
     .await;
-    let setup = Setup::new().http("up", server.url());
-    let file = setup.folder.path().join("lychgate.lock");
-    let kept = file.clone();
-    let gate = setup
-        .start_with(|config| config.pins.file = Some(kept))
-        .await;
+    let (gate, file) = locked(server.setup()).await;
     let agent = gate.agent();
     let told = async || agent.fetch("up", &[], super::agent::INITIALIZE).await;
     assert_eq!(told().await, TELLS, "not a byte changes");
@@ -446,11 +386,10 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
     *says.lock().unwrap() = worse.clone();
     for _ in 0..2 {
         let held = told().await;
-        assert!(
-            held.contains("Adds numbers.")
-                && held.contains(r#""title":"Sums""#)
-                && !held.contains("sidenote"),
-            "{held}"
+        assert_text(
+            &held,
+            &["Adds numbers.", r#""title":"Sums""#],
+            &["sidenote"],
         );
     }
     assert_eq!(
@@ -459,16 +398,14 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
         "what waits is told once"
     );
     let (code, diff) = pins(&file, &["diff"]);
-    assert!(
-        code == Some(1) && diff.contains("server initialize") && diff.contains("sidenote"),
-        "{diff}"
-    );
+    assert_eq!(code, 1, "{diff}");
+    assert_contains(&diff, &["server initialize", "sidenote"]);
     let line = gate.audit_text();
     assert!(
         line.contains(r#""thing":"server","name":"initialize","classes":["new-imperative-text""#),
         "{line}"
     );
-    assert_eq!(pins(&file, &["approve", "--all"]).0, Some(0));
+    assert_eq!(pins(&file, &["approve", "--all"]).0, 0);
     gate.running.gate().reload_lock_file();
     assert_eq!(told().await, worse);
 }
@@ -499,11 +436,9 @@ fn a_wrapped_server_is_pinned_from_one_run_to_the_next() {
     );
     let file = wrapped.path().join("state/lychgate/lychgate.lock");
     let (code, told) = pins(&file, &["list"]);
-    assert!(
-        code == Some(1) && told.contains("sh-") && told.contains("waits: new-imperative-text"),
-        "{told}"
-    );
-    assert_eq!(pins(&file, &["approve", "--all"]).0, Some(0));
+    assert_eq!(code, 1, "{told}");
+    assert_contains(&told, &["sh-", "waits: new-imperative-text"]);
+    assert_eq!(pins(&file, &["approve", "--all"]).0, 0);
     assert_eq!(
         wrapped.hear_json()["method"],
         "notifications/tools/list_changed"
@@ -534,19 +469,16 @@ async fn the_console_shows_what_waits_and_approves_exactly_that() {
         list(&agent, &session, None).await;
         listed.lock().unwrap()[0] = format!("{} , {SUB}", poisoned());
         assert!(!list(&agent, &session, None).await.contains("sidenote"));
-        let (_, page, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
+        let page = Page::open(&gate).await;
         let shown = page.get(&gate, "pins").await.1;
-        assert!(
-            shown.contains(&format!(r#""file":{on_disk}"#))
-                && shown.contains("new-imperative-text"),
-            "{shown}"
+        assert_contains(
+            &shown,
+            &[&format!(r#""file":{on_disk}"#), "new-imperative-text"],
         );
         assert_contains(&shown, &[r#"["-","#, r#"["+","#, "sidenote"]);
-        assert!(
-            shown.contains(
-                r#""toggle":"[policy.default.tool.sub]\nhidden = true\n","can_toggle":false"#
-            ),
-            "{shown}"
+        assert_contains(
+            &shown,
+            &[r#""toggle":"[policy.default.tool.sub]\nhidden = true\n","can_toggle":false"#],
         );
         let read = json(&shown);
         let upstream = read

@@ -1,15 +1,8 @@
 //! Calls stay where the policy allows them: in its roots, with symbolic links followed where the
 //! gate can follow them, and away from internal hosts.
 
-use super::harness::{Setup, json, raw, result_text};
+use super::harness::{Setup, argument_call, is_error, json, result_text};
 use super::servers::{Peer, Wire, says, script};
-
-fn call(tool: &str, argument: &str, value: &str) -> String {
-    let value = lychgate::message::quote(value);
-    format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"{argument}":{value}}}}}}}"#
-    )
-}
 
 #[tokio::test]
 async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
@@ -42,20 +35,12 @@ async fn paths_stay_in_the_roots_and_links_are_followed_for_a_child() {
         ] {
             for path in [path.to_owned(), format!("{folder}/{path}")] {
                 let answer = agent
-                    .fetch("up", &headers, call("read_file", "path", &path))
+                    .fetch("up", &headers, argument_call("read_file", "path", &path))
                     .await;
                 // Streams contain the answer as an event.
-                let answer = answer
-                    .lines()
-                    .find_map(|line| line.strip_prefix("data: "))
-                    .unwrap_or(&answer)
-                    .to_owned();
-                let answer = json(&answer);
-                assert_eq!(
-                    raw(&answer, &["result", "isError"]).as_deref() == Some("true"),
-                    refused,
-                    "{wire:?} {path}"
-                );
+                let event = answer.lines().find_map(|line| line.strip_prefix("data: "));
+                let answer = json(event.unwrap_or(&answer));
+                assert_eq!(is_error(&answer), refused, "{wire:?} {path}");
                 let told = result_text(&answer);
                 assert!(!refused || told.contains("path-"), "{told}");
             }
@@ -102,7 +87,9 @@ async fn hosts_inside_are_refused_unless_the_policy_or_the_tool_allows_them() {
         ("browse", "https://example.com/", Some("url-denied")),
         ("browse", "http://169.254.169.254/", Some("url-metadata")),
     ] {
-        let answer = agent.fetch("up", &headers, call(tool, "url", url)).await;
+        let answer = agent
+            .fetch("up", &headers, argument_call(tool, "url", url))
+            .await;
         let told = result_text(&json(&answer));
         match refused_by {
             None => assert_eq!(told, "fine", "{tool} {url}"),

@@ -2,14 +2,13 @@
 //! passes.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use lychgate::config::{Secret, StdioTransport};
 
-use super::approval::token;
 use super::console::Page;
-use super::harness::{Setup, assert_contains, call, json, log, run, string};
+use super::harness::{Setup, assert_contains, call, json, log, lychgate, run, string};
+use super::servers::command;
 use super::wrap::Wrapped;
 
 /// Returns a server that runs `then` at its first call.
@@ -20,17 +19,7 @@ fn server(then: &str) -> StdioTransport {
   *'"tools/call"'*) {then};;
 esac; done"#
     );
-    let command = ["/bin/sh", "-c", &script].map(String::from).to_vec();
-    StdioTransport {
-        command,
-        env: vec![],
-        set_env: vec![],
-        directory: None,
-    }
-}
-
-fn said(answer: &str) -> String {
-    string(&json(answer), &["error", "message"]).unwrap()
+    command(&["/bin/sh", "-c", &script])
 }
 
 #[tokio::test]
@@ -42,20 +31,9 @@ async fn why_a_process_ended_is_shown_to_operators_and_to_the_agent() {
     let agent = gate.agent();
     let session = agent.initialize("ends-early").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
-    let first = said(
-        &agent
-            .post_expecting(502, "ends-early", &headers, call("5", "x"))
-            .await
-            .text()
-            .await,
-    );
-    let later = said(
-        &agent
-            .post_expecting(404, "ends-early", &headers, call("6", "x"))
-            .await
-            .text()
-            .await,
-    );
+    let ask = |status, id| agent.fetch_error(status, "ends-early", &headers, call(id, "x"));
+    let first = ask(502, "5").await;
+    let later = ask(404, "6").await;
     for text in [&first, &later] {
         assert!(
             text.starts_with("The server's process ended (exit status: 3). It printed: stderr: "),
@@ -99,17 +77,12 @@ async fn an_agent_reads_nothing_of_it_that_the_policy_would_not_pass() {
     let session = agent.initialize("hostile-end").await.unwrap();
     let headers = [("mcp-session-id", session.as_str())];
     for (id, status) in [("5", 502), ("6", 404)] {
-        let text = said(
-            &agent
-                .post_expecting(status, "hostile-end", &headers, call(id, "x"))
-                .await
-                .text()
-                .await,
-        );
-        assert!(
-            text.contains("exit status: 4")
-                && text.contains("The gateway's log has its last output."),
-            "{text}"
+        let text = agent
+            .fetch_error(status, "hostile-end", &headers, call(id, "x"))
+            .await;
+        assert_contains(
+            &text,
+            &["exit status: 4", "The gateway's log has its last output."],
         );
         assert!(!text.contains("previous"), "{text}");
     }
@@ -128,19 +101,8 @@ async fn an_agent_reads_nothing_of_it_that_the_policy_would_not_pass() {
 
 #[tokio::test]
 async fn text_where_messages_belong_is_named_with_its_beginning() {
-    let command = [
-        "/bin/sh",
-        "-c",
-        "echo 'Listening on port 3000'; echo more; exec cat >/dev/null",
-    ]
-    .map(String::from)
-    .to_vec();
-    let transport = StdioTransport {
-        command,
-        env: vec![],
-        set_env: vec![],
-        directory: None,
-    };
+    let script = "echo 'Listening on port 3000'; echo more; exec cat >/dev/null";
+    let transport = command(&["/bin/sh", "-c", script]);
     let setup = Setup::new().command("talks-on-stdout", transport);
     let setup = setup.with(|config| {
         config
@@ -152,11 +114,8 @@ async fn text_where_messages_belong_is_named_with_its_beginning() {
     let gate = setup.start().await;
     let text = gate
         .agent()
-        .post_expecting(504, "talks-on-stdout", &[], super::harness::INITIALIZE)
-        .await
-        .text()
+        .fetch_error(504, "talks-on-stdout", &[], super::harness::INITIALIZE)
         .await;
-    let text = said(&text);
     assert!(
         text.contains("printed text that is not MCP to its standard output"),
         "{text}"
@@ -168,16 +127,15 @@ async fn text_where_messages_belong_is_named_with_its_beginning() {
         .filter(|line| line.contains("talks-on-stdout") && line.contains("log to standard error"))
         .collect();
     assert_eq!(warned.len(), 1, "one warning for each process: {log}");
-    assert!(
-        warned[0].contains("WARN")
-            && warned[0].contains("Listening on port 3000")
-            && warned[0].contains("standard error")
+    assert_contains(
+        warned[0],
+        &["WARN", "Listening on port 3000", "standard error"],
     );
     gate.running.drain().await;
 }
 
-fn lychgate(folder: &Path, words: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+fn run_in(folder: &Path, words: &[&str]) -> (i32, String, String) {
+    let mut command = lychgate();
     run(command
         .args(words)
         .current_dir(folder)
@@ -189,29 +147,31 @@ const ENDS: &str = "echo loading; echo GITHUB_TOKEN is not set >&2; exit 1";
 #[test]
 fn scan_and_doctor_show_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, out, err) = lychgate(folder.path(), &["scan", "--", "sh", "-c", ENDS]);
+    let (code, out, err) = run_in(folder.path(), &["scan", "--", "sh", "-c", ENDS]);
     assert_eq!(code, 2, "{out}{err}");
-    for part in [
-        "ended (exit status: 1)",
-        "stderr: GITHUB_TOKEN is not set",
-        "stdout: loading",
-        "hint: ",
-    ] {
-        assert!(out.contains(part), "`{part}` is missing from: {out}{err}");
-    }
+    assert_contains(
+        &out,
+        &[
+            "ended (exit status: 1)",
+            "stderr: GITHUB_TOKEN is not set",
+            "stdout: loading",
+            "hint: ",
+        ],
+    );
     let config = format!(
         "[listen]\naddress = \"127.0.0.1:0\"\n[upstream.ends]\nstdio = {{ command = [\"sh\", \"-c\", \"{ENDS}\"] }}\n\
          [upstream.answers]\nstdio = {{ command = [\"sh\", \"-c\", '''read -r l; echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}'; cat''' ] }}\n"
     );
     std::fs::write(folder.path().join("lychgate.toml"), config).unwrap();
-    let (_, out, err) = lychgate(folder.path(), &["doctor"]);
-    for part in [
-        "`ends`: the server's process ended (exit status: 1)",
-        "GITHUB_TOKEN is not set",
-        "`answers` answers",
-    ] {
-        assert!(out.contains(part), "`{part}` is missing from: {out}{err}");
-    }
+    let (_, out, _) = run_in(folder.path(), &["doctor"]);
+    assert_contains(
+        &out,
+        &[
+            "`ends`: the server's process ended (exit status: 1)",
+            "GITHUB_TOKEN is not set",
+            "`answers` answers",
+        ],
+    );
 }
 
 #[test]
@@ -224,12 +184,12 @@ fn wrap_needs_no_dashes_and_leaves_standard_error_alone() {
             "wrap", "--policy", "default", "--", "sh", "-c", script, "sh", "7",
         ],
     ] {
-        let (code, _, err) = lychgate(folder.path(), words);
+        let (code, _, err) = run_in(folder.path(), words);
         assert_eq!(code, 7, "{words:?}: {err}");
         assert!(err.contains("GITHUB_TOKEN is not set"), "{words:?}: {err}");
     }
     // Arguments after the program belong to it; a mistyped option before it is an error.
-    let (code, _, err) = lychgate(
+    let (code, _, err) = run_in(
         folder.path(),
         &[
             "wrap",
@@ -244,7 +204,7 @@ fn wrap_needs_no_dashes_and_leaves_standard_error_alone() {
     );
     assert_eq!(code, 5, "{err}");
     assert!(err.contains("--policy -x --"), "{err}");
-    let (code, _, err) = lychgate(folder.path(), &["wrap", "--polcy", "strict", "sh"]);
+    let (code, _, err) = run_in(folder.path(), &["wrap", "--polcy", "strict", "sh"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("--policy"), "{err}");
 }
@@ -255,10 +215,7 @@ fn wrap_names_text_where_messages_belong() {
         &[],
         "echo 'Listening on port 3000'; echo more; cat >/dev/null",
     );
-    wrapped.until(|folder| {
-        std::fs::read_to_string(folder.join("stderr"))
-            .is_ok_and(|log| log.matches("withheld").count() == 2)
-    });
+    wrapped.until_file_has("stderr", "withheld", 2);
     assert!(wrapped.end().success());
     let log = wrapped.read("stderr");
     assert_eq!(
@@ -277,29 +234,16 @@ async fn a_console_card_has_the_last_lines() {
         .await;
     let agent = gate.agent();
     let session = agent.initialize("chatty").await.unwrap();
+    let headers = [("mcp-session-id", session.as_str())];
     agent
-        .post_expecting(
-            502,
-            "chatty",
-            &[("mcp-session-id", session.as_str())],
-            call("5", "x"),
-        )
+        .post_expecting(502, "chatty", &headers, call("5", "x"))
         .await;
     let gate_of = gate.running.gate().clone();
     let (_, upstream) = gate_of.upstreams().remove(0);
     assert_eq!(upstream.output().unwrap().stderr, ["one line"]);
-    let (_, page, _) = Page::log_in(&gate, format!(r#"{{"token":"{}"}}"#, token(&gate))).await;
+    let page = Page::open(&gate).await;
     let cards = page.get(&gate, "upstreams").await.1;
-    assert!(
-        cards.contains(r#""name":"chatty""#) && cards.contains(r#""printed":["one line"]"#),
-        "{cards}"
-    );
-    assert_eq!(
-        agent
-            .get("/mcp/chatty", &[("mcp-session-id", &session)])
-            .await
-            .status,
-        404
-    );
+    assert_contains(&cards, &[r#""name":"chatty""#, r#""printed":["one line"]"#]);
+    agent.get("/mcp/chatty", &headers).await.expect(404).await;
     gate.running.drain().await;
 }

@@ -7,14 +7,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::harness::{assert_contains, assert_text, run};
+use super::harness::{assert_contains, assert_text, lychgate, run};
 use super::servers::free_port;
 
 /// A config in a folder of its own.
@@ -28,7 +28,7 @@ impl Place {
     }
 
     fn prove(&self, words: &[&str]) -> (i32, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        let mut command = lychgate();
         command
             .arg("prove")
             .args(words)
@@ -162,7 +162,7 @@ fn serve(more: &str) -> (Place, Gate) {
         ),
     )
     .unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+    let mut command = lychgate();
     command
         .arg("run")
         .arg("--config")
@@ -237,7 +237,7 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
         "each of their lines is marked: {unmarked:?}"
     );
     let stats = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        let mut command = lychgate();
         command
             .args(["audit", "stats", "--json"])
             .args(more)
@@ -277,10 +277,8 @@ fn a_gate_that_runs_is_tried_over_its_listener_by_the_holder_of_its_token() {
         "--token-file",
         place.0.path().join("cert.pem").to_str().unwrap(),
     ]);
-    assert!(
-        code == 2 && err.contains("cert.pem` contains no token"),
-        "{err}"
-    );
+    assert_eq!(code, 2, "{err}");
+    assert_contains(&err, &["cert.pem` contains no token"]);
     // Another token is rejected.
     fs::write(
         place.0.path().join("other.token"),

@@ -49,10 +49,8 @@ fn what_would_only_be_observed_is_newly_passed() {
     std::fs::remove_file(bench.path("a.jsonl")).unwrap();
     bench.traffic("a.jsonl", &[&command(BOMB), &command("ls")]);
     let (code, told, err) = bench.lychgate(&REPLAY);
-    assert!(
-        code == 1 && told.contains("1  newly blocked") && told.contains("0  newly passed"),
-        "{told}{err}"
-    );
+    assert_eq!(code, 1, "{told}{err}");
+    assert_contains(&told, &["1  newly blocked", "0  newly passed"]);
     written("observe", "next.toml");
     let (code, told, err) = bench.lychgate(&REPLAY);
     assert!(code == 0 && told.contains("2  unchanged"), "{told}{err}");
@@ -67,10 +65,8 @@ fn what_tested_nothing_is_no_success() {
     let id = lines[1]["audit"].as_str().unwrap();
     for given in [id, &id[id.len() - 8..]] {
         let (code, told, err) = replay(&[given]);
-        assert!(
-            code == 0 && told.contains("1 recorded messages, 1 judged again"),
-            "{told}{err}"
-        );
+        assert_eq!(code, 0, "{told}{err}");
+        assert_contains(&told, &["1 recorded messages, 1 judged again"]);
     }
     let unknown = "01a205d6-03f4-7710-9a93-c7540d6eac97";
     for (ids, why) in [
@@ -84,10 +80,8 @@ fn what_tested_nothing_is_no_success() {
     }
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let (code, _, err) = replay(&["--since", "1s"]);
-    assert!(
-        code == 2 && err.contains("nothing was tested") && err.contains("--since"),
-        "{err}"
-    );
+    assert_eq!(code, 2, "{err}");
+    assert_contains(&err, &["nothing was tested", "--since"]);
     let log = bench.path("a.jsonl");
     for (text, why) in [
         ("", "contains no judged message"),
@@ -95,10 +89,8 @@ fn what_tested_nothing_is_no_success() {
     ] {
         std::fs::write(&log, text).unwrap();
         let (code, _, err) = replay(&[]);
-        assert!(
-            code == 2 && err.contains("nothing was tested") && err.contains(why),
-            "{err}"
-        );
+        assert_eq!(code, 2, "{err}");
+        assert_contains(&err, &["nothing was tested", why]);
     }
     // A call whose only text is masked, so that nothing can be judged.
     std::fs::remove_file(&log).unwrap();
@@ -117,8 +109,6 @@ fn what_tested_nothing_is_no_success() {
         "{told}{err}"
     );
     let (code, help, _) = bench.lychgate(&["replay", "--help"]);
-    assert!(
-        code == 0 && help.contains("Exit codes: 0") && help.contains("2 nothing was"),
-        "{help}"
-    );
+    assert_eq!(code, 0, "{help}");
+    assert_contains(&help, &["Exit codes: 0", "2 nothing was"]);
 }

@@ -2,12 +2,12 @@
 //! program.
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use lychgate::message::quote;
 
-use super::harness::{Agent, call, until};
+use super::harness::{Agent, call, lychgate, until};
 use super::servers::{Server, free_port, json_reply};
 
 /// Number of answers at a time, number of rounds, and size of an answer.
@@ -71,7 +71,7 @@ async fn memory_is_returned_after_a_peak() {
         server.url()
     );
     std::fs::write(folder.path().join("gate.toml"), config).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+    let mut command = lychgate();
     let command = command
         .args(["run", "--config"])
         .arg(folder.path().join("gate.toml"));

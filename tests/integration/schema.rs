@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::harness::{META, Setup, TestGate, json, message, raw, result_text, string};
+use super::harness::{META, Setup, TestGate, json, message, raw, result_text};
 use super::servers::{Peer, Server, Wire, json_reply, says, script};
 use lychgate::config::{ArgumentConfig, PathFormat, SchemaConfig, ToolConfig};
 
@@ -206,11 +206,7 @@ async fn an_overlay_is_what_agents_read_and_what_calls_are_held_to() {
         ] {
             assert!(listed.contains(part), "{wire:?}: no {part} in {listed}");
         }
-        let told = gate
-            .audit()
-            .iter()
-            .filter(|line| string(line, &["event"]).as_deref() == Some("overlaid"))
-            .count();
+        let told = gate.audit_lines("event", "overlaid").len();
         assert_eq!(told, 1, "{wire:?}");
         assert!(
             !listed.contains("drop_all") && listed.contains("never-fetched"),

@@ -1,8 +1,10 @@
 //! Secrets do not leave: detected by their shape, because the operator guards them, or because they
 //! came from another server. The gate's own output never contains one.
 
-use super::harness::{Setup, assert_contains, assert_text, call, json, log, raw};
-use super::servers::{Server, json_reply};
+use super::harness::{
+    Setup, argument_call, assert_contains, assert_text, call, is_error, json, log,
+};
+use super::servers::Server;
 use super::wrap::Wrapped;
 use lychgate::detect::secret::GuardedValues;
 
@@ -10,14 +12,6 @@ use lychgate::detect::secret::GuardedValues;
 const KEY: &str = "glpat-q8Zt4vNp2rKx7wDf9yGj";
 const OWN: &str = "blue-Kettle7-and-more";
 const SENT: &str = "w4Tn8sQz-Vb6Hk2Lp0";
-
-/// Starts a server whose tools all answer with `text`.
-async fn server(text: &'static str) -> Server {
-    Server::start(move |_| async move {
-        json_reply(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#))
-    })
-    .await
-}
 
 fn guarded() -> GuardedValues {
     let mut own = GuardedValues::default();
@@ -27,7 +21,7 @@ fn guarded() -> GuardedValues {
 
 #[tokio::test]
 async fn a_secret_is_refused_and_shown_nowhere() {
-    let server = server("fine").await;
+    let server = Server::saying("fine").await;
     let setup = Setup::new()
         .shipped()
         .policy(|policy| policy.guarded_secrets.guarded = guarded());
@@ -46,11 +40,7 @@ async fn a_secret_is_refused_and_shown_nowhere() {
         let refused = agent
             .fetch("up", &[], call("1", &format!("take {secret} along")))
             .await;
-        assert_eq!(
-            raw(&json(&refused), &["result", "isError"]).as_deref(),
-            Some("true"),
-            "{secret}: {refused}"
-        );
+        assert!(is_error(&json(&refused)), "{secret}: {refused}");
         assert_text(&refused, &["secret-"], &[secret.as_str()]);
     }
     let fine = agent
@@ -79,8 +69,8 @@ async fn a_secret_is_refused_and_shown_nowhere() {
 
 #[tokio::test]
 async fn what_one_server_sent_goes_back_to_it_and_nowhere_else() {
-    let vault = server("DB_PASSWORD=w4Tn8sQz-Vb6Hk2Lp0").await;
-    let blog = server("fine").await;
+    let vault = Server::saying("DB_PASSWORD=w4Tn8sQz-Vb6Hk2Lp0").await;
+    let blog = Server::saying("fine").await;
     let gate = Setup::new()
         .shipped()
         .http("vault", vault.url())
@@ -92,11 +82,9 @@ async fn what_one_server_sent_goes_back_to_it_and_nowhere_else() {
         let agent = gate.agent();
         async move { agent.fetch(upstream, &[], call("1", &text)).await }
     };
-    assert!(
-        agent
-            .fetch("vault", &[], call("1", "read it"))
-            .await
-            .contains(SENT)
+    assert_contains(
+        &agent.fetch("vault", &[], call("1", "read it")).await,
+        &[SENT],
     );
     for text in [format!("see {SENT}"), SENT.chars().rev().collect()] {
         let refused = post("blog", text).await;
@@ -109,26 +97,16 @@ async fn what_one_server_sent_goes_back_to_it_and_nowhere_else() {
 
 #[tokio::test]
 async fn pieces_of_two_calls_are_one_secret() {
-    let server = server("fine").await;
-    let gate = Setup::new()
-        .shipped()
-        .http("up", server.url())
-        .start()
-        .await;
+    let server = Server::saying("fine").await;
+    let gate = server.setup().shipped().start().await;
     let agent = gate.agent();
     let (first, second) = KEY.split_at(14);
-    assert!(
-        agent
-            .post("up", &[], call("1", &format!("part one: {first}")))
-            .await
-            .text()
-            .await
-            .contains("fine")
-    );
+    let passed = agent
+        .fetch("up", &[], call("1", &format!("part one: {first}")))
+        .await;
+    assert_contains(&passed, &["fine"]);
     let refused = agent
-        .post("up", &[], call("2", &format!("{second} was part two")))
-        .await
-        .text()
+        .fetch("up", &[], call("2", &format!("{second} was part two")))
         .await;
     assert_text(&refused, &["secret-source"], &[second]);
 }
@@ -141,11 +119,7 @@ fn wrapped_servers_get_no_secret_either() {
     );
     let mut wrapped = Wrapped::start_with(&["--policy", "strict"], "cat > /dev/null", &more);
     for secret in [KEY, "an-own-value-0815", "5180-eulav-nwo-na"] {
-        let line = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"say","arguments":{{"text":"{secret}"}}}}}}"#
-        );
-        wrapped.say(&(line + "\n"));
-        let refused = wrapped.hear_json();
+        let refused = wrapped.ask(&argument_call("say", "text", secret));
         assert_eq!(refused["result"]["isError"], true, "{secret}: {refused}");
         assert!(!refused.to_string().contains(secret), "{refused}");
     }

@@ -68,6 +68,26 @@ impl Server {
         Self::start(move |_| async move { json_reply(body) }).await
     }
 
+    /// Starts a server that answers every request with a tool result of this text.
+    pub(crate) async fn saying(text: &str) -> Self {
+        let body = text_result("1", text);
+        Self::start(move |_| std::future::ready(json_reply(body.clone()))).await
+    }
+
+    /// Starts a server that answers its only request with a stream.
+    pub(crate) async fn streaming() -> (Self, Tap) {
+        let (tap, reply) = streamed();
+        let reply = std::sync::Mutex::new(Some(reply));
+        let server =
+            Self::start(move |_| std::future::ready(reply.lock().unwrap().take().unwrap()));
+        (server.await, tap)
+    }
+
+    /// Returns the setup of a gate with this server as the upstream `up`.
+    pub(crate) fn setup(&self) -> Setup {
+        Setup::new().http("up", self.url())
+    }
+
     /// Starts a server, over TLS if there is a config.
     pub(crate) async fn start_tls<F>(
         tls: Option<Arc<rustls::ServerConfig>>,
@@ -285,14 +305,19 @@ pub(crate) fn initialized(bytes: &[u8]) -> Option<Vec<Bytes>> {
     ])
 }
 
+/// Returns a tool result with one text; the id is inserted as written.
+pub(crate) fn text_result(id: &str, text: &str) -> String {
+    let text = lychgate::message::quote(text);
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#
+    )
+}
+
 /// Returns a tool result with one text for a request; nothing for a message that is not a request.
 pub(crate) fn says(asked: &str, text: &str) -> Vec<String> {
     let asked = message(asked.as_bytes());
-    let text = lychgate::message::quote(text);
     let id = asked.single().and_then(|envelope| asked.id(envelope));
-    id.map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#))
-        .into_iter()
-        .collect()
+    id.map(|id| text_result(id, text)).into_iter().collect()
 }
 
 /// The transport to a server.

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use miniz_oxide::deflate::compress_to_vec;
 
-use super::harness::{Setup, assert_contains, assert_text, call, raw, soon};
+use super::harness::{Setup, assert_contains, assert_text, call, line_with, raw, soon};
 use super::servers::{Server, json_reply};
 
 /// Returns an answer of at most 60 kB whose blocks each unpack to a megabyte of markup.
@@ -93,23 +93,13 @@ async fn a_few_expensive_answers_hold_up_nobody_else() {
 #[tokio::test]
 async fn a_slow_judgement_on_a_thread_that_carries_traffic_is_counted_and_logged() {
     let text = "The quick brown fox jumps over the lazy dog. ".repeat(1_300);
-    let server = Server::start(move |_| {
-        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#);
-        async move { json_reply(body) }
-    })
-    .await;
+    let server = Server::saying(&text).await;
     let limit =
         |config: &mut lychgate::config::Config| config.limits.judging = Duration::from_micros(1);
-    let gate = Setup::new()
-        .http("up", server.url())
-        .start_with(limit)
-        .await;
+    let gate = server.setup().start_with(limit).await;
     gate.agent().fetch("up", &[], call("1", "go")).await;
     assert!(gate.limit_hits("judging_milliseconds") >= 2.0);
     let log = super::harness::log();
-    let line = log
-        .lines()
-        .find(|line| line.contains("slow inspection delayed other traffic"))
-        .unwrap();
+    let line = line_with(&log, "slow inspection delayed other traffic");
     assert_text(line, &["audit=", "milliseconds="], &["quick brown"]);
 }

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use lychgate::config::{Secret, StdioTransport};
 
-use super::harness::{Setup, assert_contains, call, json, modern_call, string, until};
-use super::servers::{StdioServer, runs, says};
+use super::harness::{
+    Setup, assert_contains, call, error_message, json, modern_call, string, until,
+};
+use super::servers::{StdioServer, command, runs, says};
 
 fn shell(folder: &std::path::Path, script: &str) -> StdioTransport {
-    let command = ["/bin/sh", "-c", script].map(String::from).to_vec();
     StdioTransport {
-        command,
         env: vec!["PATH".into()],
-        set_env: vec![],
         directory: Some(folder.into()),
+        ..command(&["/bin/sh", "-c", script])
     }
 }
 
@@ -111,10 +111,9 @@ async fn initialize_has_its_own_time() {
         .agent()
         .post_expecting(504, "up", &[], super::harness::INITIALIZE)
         .await;
-    assert!(
-        string(&json(&answer.text().await), &["error", "message"])
-            .unwrap()
-            .contains("did not answer within 0.2 s")
+    assert_contains(
+        &error_message(&json(&answer.text().await)),
+        &["did not answer within 0.2 s"],
     );
     let mut child = server.next().await;
     assert!(child.text().await.contains("initialize"));
@@ -151,7 +150,7 @@ async fn a_request_has_its_time_and_is_then_cancelled() {
         assert_eq!(child.text().await, body);
         child.say(says(&body, "back")[0].as_bytes()).await;
     });
-    assert!(answer.expect(200).await.text().await.contains("back"));
+    assert!(answer.expect_text(200).await.contains("back"));
     drop(child);
     gate.running.drain().await;
 }

@@ -5,29 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::Method;
 use tokio::sync::{Mutex, oneshot};
 
 use super::harness::{Setup, TestGate, assert_text, call, modern_call, soon};
-use super::servers::{Server, StdioServer, Tap, reply, streamed};
+use super::servers::{Server, StdioServer, Tap, reply};
 
 const NOTE: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
 const DONE: &str = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\n\n";
 
 /// Starts a gate for a server with a single stream, on which the test sends.
 async fn tapped() -> (TestGate, Server, Tap) {
-    let (tap, reply) = streamed();
-    let reply = Arc::new(Mutex::new(Some(reply)));
-    let server = Server::start(move |_| {
-        let reply = reply.clone();
-        async move { reply.lock().await.take().unwrap() }
-    })
-    .await;
-    (
-        Setup::new().http("up", server.url()).start().await,
-        server,
-        tap,
-    )
+    let (server, tap) = Server::streaming().await;
+    (server.setup().start().await, server, tap)
 }
 
 #[tokio::test]
@@ -76,7 +65,7 @@ async fn an_agent_that_goes_before_the_answer_began_is_noticed() {
         }
     })
     .await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     let agent = gate.agent();
     let asking =
         tokio::spawn(async move { agent.post_modern("up", &modern_call("1", "x")).await.status });
@@ -140,7 +129,7 @@ async fn leaving_a_legacy_call_cancels_nothing() {
             .await;
     });
     assert_eq!(
-        answer.expect(200).await.text().await,
+        answer.expect_text(200).await,
         r#"{"jsonrpc":"2.0","id":2,"result":{"in":"time"}}"#
     );
     drop(child);
@@ -199,23 +188,14 @@ async fn on_http_sse_nothing_overtakes_what_waits_for_no_answer() {
         }
     })
     .await;
-    let gate = Setup::new().http("up", server.url()).start().await;
+    let gate = server.setup().start().await;
     let agent = gate.agent();
     let mut stream = agent
         .get_ok("/sse/up", &[("accept", "text/event-stream")])
         .await;
-    let endpoint = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
+    let endpoint = stream.data_text().await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    agent
-        .ask(
-            Method::POST,
-            &endpoint,
-            &[("content-type", "application/json")],
-            note,
-        )
-        .await
-        .expect(202)
-        .await;
+    agent.post_json(&endpoint, note).await.expect(202).await;
     assert!(
         taken.load(Ordering::SeqCst),
         "the agent may send its next message: the server has this one"

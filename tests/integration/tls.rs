@@ -153,8 +153,8 @@ async fn ask(
 async fn agents_come_over_tls_with_either_version_of_http() {
     let authority = Authority::new();
     let server = Server::answering(OK).await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|config| config.listen.tls = authority.listens(false))
         .await;
     let port = gate.running.address.port();
@@ -164,7 +164,7 @@ async fn agents_come_over_tls_with_either_version_of_http() {
     ] {
         let (spoken, answer) = ask(port, authority.client(false), http2).await.unwrap();
         assert_eq!(spoken, version);
-        assert_eq!(answer.expect(200).await.text().await, OK);
+        assert_eq!(answer.expect_text(200).await, OK);
         assert_eq!(server.next().await.body, call("1", "x").as_bytes());
     }
     // A client without TLS is turned away.
@@ -188,8 +188,8 @@ async fn agents_come_over_tls_with_either_version_of_http() {
 async fn agents_show_a_certificate_where_the_config_says_so() {
     let authority = Authority::new();
     let server = Server::answering(OK).await;
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|config| config.listen.tls = authority.listens(true))
         .await;
     let port = gate.running.address.port();
@@ -210,13 +210,10 @@ async fn the_name_in_a_certificate_is_an_agents() {
     let authority = Authority::new();
     let server = Server::answering(OK).await;
     let gate = |name: &'static str| {
-        let setup = Setup::new()
-            .http("up", server.url())
-            .agents(&["ann"])
-            .with(|config| {
-                config.listen.tls = authority.listens(true);
-                config.agents[0].certificate = Some(name.into());
-            });
+        let setup = server.setup().agents(&["ann"]).with(|config| {
+            config.listen.tls = authority.listens(true);
+            config.agents[0].certificate = Some(name.into());
+        });
         setup.start()
     };
     let (known, other) = (
@@ -299,22 +296,20 @@ async fn a_collector_is_reached_over_tls_if_its_authority_is_trusted() {
         (config.traces, config.metrics) = (false, false);
         config
     };
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|all| all.otlp = Some(export(&authority)))
         .await;
     gate.agent().post_ok("up", &[], call("1", "x")).await;
     let seen = collector.next().await;
+    assert_eq!(seen.path.as_str(), "/v1/logs");
     assert_eq!(
-        (seen.path.as_str(), &seen.headers["content-type"]),
-        (
-            "/v1/logs",
-            &http::HeaderValue::from_static("application/x-protobuf")
-        )
+        seen.headers["content-type"],
+        http::HeaderValue::from_static("application/x-protobuf")
     );
     let stranger = Authority::new();
-    let gate = Setup::new()
-        .http("up", server.url())
+    let gate = server
+        .setup()
         .start_with(|all| all.otlp = Some(export(&stranger)))
         .await;
     gate.agent().post_ok("up", &[], call("1", "x")).await;

@@ -10,9 +10,8 @@ use std::path::PathBuf;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::approval::token;
 use super::console::Page;
-use super::harness::{Setup, TestGate, log, message, write_whole};
+use super::harness::{Setup, TestGate, assert_contains, log, message, write_whole};
 use super::servers::{Server, json_reply};
 
 const TOOLS: &str = r#"{"tools":[{"name":"mail","inputSchema":{"type":"object"}},{"name":"db.drop","inputSchema":{"type":"object"}},{"name":"a*","inputSchema":{"type":"object"}}]}"#;
@@ -38,10 +37,7 @@ async fn gate(more: &str) -> (Server, TestGate, PathBuf) {
          [upstream.calm]\nhttp = {{ url = \"{url}\" }}\nmode = \"observe\"\npolicy = \"calm\"\n{more}"
     );
     write_whole(&file, &text);
-    let running = lychgate::app::start(lychgate::config::load(&file).unwrap(), Some(file.clone()))
-        .await
-        .unwrap();
-    (server, TestGate::new(running, setup.folder), file)
+    (server, setup.start_from(file.clone()).await, file)
 }
 
 /// Returns the names of the tools that an agent receives.
@@ -56,12 +52,6 @@ async fn listed(gate: &TestGate, upstream: &str) -> Vec<String> {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap().to_owned())
         .collect()
-}
-
-async fn page(gate: &TestGate) -> Page {
-    Page::log_in(gate, format!(r#"{{"token":"{}"}}"#, token(gate)))
-        .await
-        .1
 }
 
 /// Returns what the page shows about a tool, and what its button sends.
@@ -94,13 +84,11 @@ async fn a_tool_is_hidden_and_shown_by_one_key_of_the_config() {
     let (_server, gate, file) = gate("[policy.calm]\n").await;
     let all = ["mail", "db.drop", "a*"];
     assert_eq!(listed(&gate, "up").await, all);
-    let page = page(&gate).await;
+    let page = Page::open(&gate).await;
     let before = std::fs::read_to_string(&file).unwrap();
     let (one, body) = shown(&gate, &page, "up", "db.drop").await;
-    assert_eq!(
-        (&one["hidden"], &one["can_toggle"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!(one["hidden"], json!(false));
+    assert_eq!(one["can_toggle"], json!(true));
     assert_eq!(
         body["upstreams"],
         json!(["twin", "up"]),
@@ -113,10 +101,8 @@ async fn a_tool_is_hidden_and_shown_by_one_key_of_the_config() {
     );
 
     let (status, told) = press(&gate, &page, &body).await;
-    assert!(
-        status == 200 && told.contains(r#""in_force":true"#),
-        "{status} {told}"
-    );
+    assert_eq!(status, 200, "{status} {told}");
+    assert_contains(&told, &[r#""in_force":true"#]);
     let after = std::fs::read_to_string(&file).unwrap();
     let added = after.strip_prefix(&before).unwrap();
     assert!(
@@ -142,10 +128,8 @@ async fn a_tool_is_hidden_and_shown_by_one_key_of_the_config() {
         "it is still there to be shown again"
     );
     let (status, told) = press(&gate, &page, &body).await;
-    assert!(
-        status == 200 && told.contains(r#""in_force":true"#),
-        "{status} {told}"
-    );
+    assert_eq!(status, 200, "{status} {told}");
+    assert_contains(&told, &[r#""in_force":true"#]);
     assert_eq!(
         std::fs::read_to_string(&file).unwrap(),
         after.replace("hidden = true", "hidden = false")
@@ -162,13 +146,11 @@ async fn what_cannot_be_written_is_refused_and_the_file_is_left_alone() {
     for upstream in ["up", "calm"] {
         listed(&gate, upstream).await;
     }
-    let page = page(&gate).await;
+    let page = Page::open(&gate).await;
     let before = std::fs::read_to_string(&file).unwrap();
     let (pattern, of_pattern) = shown(&gate, &page, "up", "a*").await;
-    assert_eq!(
-        (&pattern["toggle"], &pattern["can_toggle"]),
-        (&Value::Null, &json!(false))
-    );
+    assert_eq!(pattern["toggle"], Value::Null);
+    assert_eq!(pattern["can_toggle"], json!(false));
     let (observed, of_observed) = shown(&gate, &page, "calm", "mail").await;
     assert_eq!(observed["can_toggle"], json!(false));
     let (_, right) = shown(&gate, &page, "up", "mail").await;
@@ -210,19 +192,16 @@ async fn what_cannot_be_written_is_refused_and_the_file_is_left_alone() {
     let broken = before.replace("[policy.calm]", "colour = 1\n[policy.calm]");
     write_whole(&file, &broken);
     let (status, told) = press(&gate, &page, &right).await;
-    assert!(
-        status == 409
-            && told.contains("the config was not changed")
-            && told.contains("unknown key `colour`"),
-        "{told}"
+    assert_eq!(status, 409, "{told}");
+    assert_contains(
+        &told,
+        &["the config was not changed", "unknown key `colour`"],
     );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
     write_whole(&file, &before);
     let (status, told) = press(&gate, &page, &right).await;
-    assert!(
-        status == 200 && told.contains(r#""in_force":true"#),
-        "{status} {told}"
-    );
+    assert_eq!(status, 200, "{status} {told}");
+    assert_contains(&told, &[r#""in_force":true"#]);
     let wanted = before.replace("mail = { ask", "mail = { hidden = true, ask");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), wanted);
     assert_eq!(listed(&gate, "up").await, ["db.drop", "a*"]);

@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::Method;
 use lychgate::message::MessageKind;
 use tokio::sync::{Mutex, mpsc};
 
-use super::harness::{Agent, Answer, META, Setup, TestGate, message, modern_headers, soon};
+use super::harness::{Agent, Answer, META, Setup, TestGate, message, soon};
 use super::servers::{Peer, Script, Server, Wire, initialized, streamed};
 
 /// A file of the corpus.
@@ -52,6 +51,12 @@ impl Odd {
 
     fn is_request(&self) -> bool {
         message(&self.bytes).single().unwrap().is_request()
+    }
+
+    /// Returns the id of the call during which a server sends this message.
+    fn call_id(&self) -> String {
+        let own = self.id().filter(|_| self.is_answer());
+        own.unwrap_or_else(|| r#""ask""#.into())
     }
 
     /// Returns the same request or notification as one of the modern era; `None` if it cannot be
@@ -186,6 +191,22 @@ impl FarEnd {
         self.say.send(said.clone()).unwrap();
         said
     }
+
+    /// Sets the answer to a message from an agent, if it is a request.
+    fn answer(&self, odd: &Odd) -> Option<Vec<Bytes>> {
+        let id = odd.id().filter(|_| odd.is_request())?;
+        Some(self.say(&[&done(&id)]))
+    }
+
+    /// Makes the server send a message: as the answer to the next call, or before the answer where
+    /// there is a stream; `None` if there is none.
+    fn bring(&self, odd: &Odd) -> Option<Vec<Bytes>> {
+        match (odd.is_answer(), self.wire) {
+            (true, _) => Some(self.say(&[&odd.bytes])),
+            (false, Wire::Json) => None,
+            (false, _) => Some(self.say(&[&odd.bytes, &done(&odd.call_id())])),
+        }
+    }
 }
 
 #[track_caller]
@@ -229,10 +250,7 @@ async fn legacy(wire: Wire) {
     ];
     for odd in corpus() {
         // From the agent to the server, whatever the message.
-        let expected = odd
-            .id()
-            .filter(|_| odd.is_request())
-            .map(|id| far.say(&[&done(&id)]));
+        let expected = far.answer(&odd);
         let answer = agent.post("far", &headers, odd.bytes.clone()).await;
         far.reached_by(&odd).await;
         match expected {
@@ -244,17 +262,10 @@ async fn legacy(wire: Wire) {
                 odd.name
             ),
         }
-        // From the server to the agent: as the answer, or before the answer where there is a
-        // stream.
-        let id = if odd.is_answer() {
-            odd.id().unwrap()
-        } else {
-            r#""ask""#.into()
-        };
-        let expected = match (odd.is_answer(), wire) {
-            (true, _) => far.say(&[&odd.bytes]),
-            (false, Wire::Json) => continue,
-            (false, _) => far.say(&[&odd.bytes, &done(&id)]),
+        // From the server to the agent.
+        let id = odd.call_id();
+        let Some(expected) = far.bring(&odd) else {
+            continue;
         };
         let answer = agent.post("far", &headers, call(&id)).await;
         soon("the call", far.got.recv()).await.unwrap();
@@ -270,31 +281,24 @@ async fn modern(wire: Wire) {
     for odd in corpus() {
         if let Some(odd) = odd.modern() {
             tried += 1;
-            let expected = odd.id().map(|id| far.say(&[&done(&id)]));
-            let mirrored = modern_headers(&message(&odd.bytes));
-            let headers: Vec<_> = mirrored
-                .iter()
-                .map(|(name, value)| (*name, value.as_str()))
-                .collect();
-            let answer = agent.post("far", &headers, odd.bytes.clone()).await;
+            let expected = far.answer(&odd);
+            let body = std::str::from_utf8(&odd.bytes).unwrap();
+            let answer = agent.post_modern("far", body).await;
             far.reached_by(&odd).await;
             match expected {
                 Some(expected) => holds(&odd.name, answer, &expected).await,
                 None => assert_eq!(answer.status, 202, "{}", odd.name),
             }
         }
-        let id = if odd.is_answer() {
-            odd.id().unwrap()
-        } else {
-            r#""ask""#.into()
-        };
-        let expected = match (odd.is_answer(), odd.is_request(), wire) {
-            (true, ..) => far.say(&[&odd.bytes]),
-            // Servers send no requests in this era.
-            (false, true, _) | (false, _, Wire::Json) => continue,
-            // A progress notification of another call belongs to no stream here.
-            (false, ..) if odd.name.contains("token") || wire == Wire::Stdio => continue,
-            (false, ..) => far.say(&[&odd.bytes, &done(&id)]),
+        let id = odd.call_id();
+        // Servers send no requests in this era, and a progress notification of another call belongs
+        // to no stream here.
+        let strays = odd.is_request() || odd.name.contains("token") || wire == Wire::Stdio;
+        if strays && !odd.is_answer() {
+            continue;
+        }
+        let Some(expected) = far.bring(&odd) else {
+            continue;
         };
         let ask = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo",{META}}}}}"#
@@ -324,7 +328,7 @@ impl OldAgent {
             (stream.status, stream.header("content-type")),
             (200, "text/event-stream; charset=utf-8")
         );
-        let endpoint = String::from_utf8(stream.data().await.unwrap().to_vec()).unwrap();
+        let endpoint = stream.data_text().await;
         Self {
             agent,
             stream,
@@ -333,15 +337,7 @@ impl OldAgent {
     }
 
     async fn post(&self, body: impl Into<Bytes>) {
-        let answer = self
-            .agent
-            .ask(
-                Method::POST,
-                &self.endpoint,
-                &[("content-type", "application/json")],
-                body,
-            )
-            .await;
+        let answer = self.agent.post_json(&self.endpoint, body).await;
         answer.expect(202).await;
     }
 }
@@ -360,24 +356,15 @@ async fn old_front(wire: Wire) {
     let opened = old.stream.data().await.unwrap();
     assert_eq!(message(&opened).single().unwrap().kind, MessageKind::Result);
     for odd in corpus() {
-        let expected = odd
-            .id()
-            .filter(|_| odd.is_request())
-            .map(|id| far.say(&[&done(&id)]));
+        let expected = far.answer(&odd);
         old.post(odd.bytes.clone()).await;
         far.reached_by(&odd).await;
         for expected in expected.into_iter().flatten() {
             same(&odd.name, &old.stream.data().await.unwrap(), &expected);
         }
-        let id = if odd.is_answer() {
-            odd.id().unwrap()
-        } else {
-            r#""ask""#.into()
-        };
-        let expected = match (odd.is_answer(), wire) {
-            (true, _) => far.say(&[&odd.bytes]),
-            (false, Wire::Json) => continue,
-            (false, _) => far.say(&[&odd.bytes, &done(&id)]),
+        let id = odd.call_id();
+        let Some(expected) = far.bring(&odd) else {
+            continue;
         };
         old.post(call(&id)).await;
         soon("the call", far.got.recv()).await.unwrap();

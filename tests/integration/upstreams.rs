@@ -19,11 +19,7 @@ const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
 /// Starts a gate from a config file with these upstreams.
 async fn gate(setup: Setup, upstreams: &str) -> TestGate {
     let file = write_config(setup.folder.path(), upstreams);
-    let config = lychgate::config::load_to_run(&file).unwrap_or_else(|faults| panic!("{faults:?}"));
-    let running = lychgate::app::start(config, Some(file))
-        .await
-        .unwrap_or_else(|faults| panic!("{faults:?}"));
-    TestGate::new(running, setup.folder)
+    setup.start_from(file).await
 }
 
 fn write_config(folder: &Path, upstreams: &str) -> std::path::PathBuf {

@@ -100,11 +100,7 @@ fn an_install_leaves_a_gate_that_is_kept_running_and_one_log() {
     fs::write(&file, servers.to_string()).unwrap();
     let installed = machine.lychgate(&["install", "cursor", "--yes", "--service"]);
     assert_eq!(installed.status.code(), Some(0), "{}", text(&installed));
-    assert!(
-        text(&installed).contains("http://127.0.0.1:8800/mcp/docs"),
-        "{}",
-        text(&installed)
-    );
+    assert_contains(&text(&installed), &["http://127.0.0.1:8800/mcp/docs"]);
     // The service starts the program by the path that stays the same after an update.
     let unit =
         fs::read_to_string(machine.at("home/.config/systemd/user/lychgate.service")).unwrap();
@@ -256,11 +252,9 @@ fn a_false_alarm_of_an_installed_server_is_suppressed_in_one_step() {
     fs::write(&config, fs::read_to_string(&config).unwrap() + upstream).unwrap();
     let checked = machine.lychgate(&["check"]);
     assert!(checked.status.success(), "{}", text(&checked));
-    assert!(
-        text(&checked).contains("warning: ")
-            && text(&checked).contains("no `[upstream.files]` exists"),
-        "{}",
-        text(&checked)
+    assert_contains(
+        &text(&checked),
+        &["warning: ", "no `[upstream.files]` exists"],
     );
 }
 
@@ -284,11 +278,7 @@ fn an_installed_server_follows_the_config_of_its_user_and_of_no_project() {
         .to_string();
     let told = machine.lychgate(&["suppress", id, "--reason", "r", "--yes", "--log", &log]);
     assert_eq!(told.status.code(), Some(2), "{}", text(&told));
-    assert!(
-        text(&told).contains("which does not read `lychgate.toml`"),
-        "{}",
-        text(&told)
-    );
+    assert_contains(&text(&told), &["which does not read `lychgate.toml`"]);
     assert_eq!(
         fs::read_to_string(machine.at("home/lychgate.toml")).unwrap(),
         observe
@@ -306,11 +296,7 @@ fn an_installed_server_follows_the_config_of_its_user_and_of_no_project() {
     fs::write(&config, format!("{own}\ncolour = 1\n")).unwrap();
     let faulty = machine.call_files(BOMB);
     assert_eq!(faulty.status.code(), Some(2), "{}", text(&faulty));
-    assert!(
-        text(&faulty).contains("unknown key `colour`") && !text(&faulty).contains("\"ran\""),
-        "{}",
-        text(&faulty)
-    );
+    assert_text(&text(&faulty), &["unknown key `colour`"], &["\"ran\""]);
 }
 
 #[test]
@@ -325,11 +311,7 @@ fn nothing_is_done_without_a_terminal_or_a_yes() {
     for verb in [&["service", "install"][..], &["install", "cursor"]] {
         let output = machine.lychgate(verb);
         assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-        assert!(
-            text(&output).contains("not a terminal; pass --yes to apply\n"),
-            "{}",
-            text(&output)
-        );
+        assert_contains(&text(&output), &["not a terminal; pass --yes to apply\n"]);
     }
     assert_eq!(machine.calls(), "");
     assert!(!machine.at("home/.config").exists());
@@ -343,11 +325,7 @@ fn nothing_is_done_without_a_terminal_or_a_yes() {
 fn a_name_that_is_not_valid_is_refused() {
     let output = Machine::new().lychgate(&["wrap", "--name", "Not a name", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output).contains("use up to 64 of a-z, 0-9"),
-        "{}",
-        text(&output)
-    );
+    assert_contains(&text(&output), &["use up to 64 of a-z, 0-9"]);
 }
 
 #[test]

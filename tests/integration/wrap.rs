@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::harness::{assert_contains, assert_text};
+use super::approval::ASKS;
+use super::child::runs;
+use super::harness::{OUTBOUND, assert_contains, assert_text, line_with, lychgate, tool_call};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -32,29 +34,6 @@ maximum = 5
 hidden = true
 [limits]
 message_bytes = 100_000
-"#;
-
-const OUTBOUND: &str = r#"
-format = 1
-direction = "outbound"
-[[rule]]
-id = "no-bombs"
-title = "An order to set off a bomb"
-why = "Nothing that a tool does needs one."
-severity = "high"
-action = "block"
-find.pattern = { keywords = ["detonate"], any = ['''\bdetonate\b'''] }
-catches = ["detonate it"]
-spares = ["detonator"]
-[[rule]]
-id = "ask-first"
-title = "A deployment"
-why = "It reaches customers."
-severity = "medium"
-action = "ask"
-find.pattern = { keywords = ["deploy"], any = ['''\bdeploy\b'''] }
-catches = ["deploy it"]
-spares = ["deployment"]
 "#;
 
 const INBOUND: &str = r#"
@@ -80,6 +59,11 @@ catches = ["a poison pill"]
 spares = ["poisonous"]
 "#;
 
+/// Returns the text of a tool's result.
+pub(crate) fn text(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap()
+}
+
 /// A wrapped server, and the agent's end of its pipes.
 pub(crate) struct Wrapped {
     process: Child,
@@ -101,11 +85,12 @@ impl Wrapped {
         for (name, text) in [
             ("lychgate.toml", &*(CONFIG.to_owned() + more)),
             ("rules/outbound.toml", OUTBOUND),
+            ("rules/asks.toml", ASKS),
             ("rules/inbound.toml", INBOUND),
         ] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let mut process = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+        let mut process = lychgate()
             .args(["wrap", "--config"])
             .arg(folder.path().join("lychgate.toml"))
             .args(
@@ -163,16 +148,18 @@ impl Wrapped {
     }
 
     fn ended(&mut self) -> ExitStatus {
+        self.poll("its end", |process, _| process.try_wait().unwrap())
+    }
+
+    /// Polls until there is a value; panics after [`PATIENCE`].
+    fn poll<T>(&mut self, what: &str, mut get: impl FnMut(&mut Child, &Path) -> Option<T>) -> T {
         let began = Instant::now();
         loop {
-            if let Some(status) = self.process.try_wait().unwrap() {
-                return status;
+            if let Some(value) = get(&mut self.process, self.folder.path()) {
+                return value;
             }
-            assert!(
-                began.elapsed() < PATIENCE,
-                "it does not end; it said: {}",
-                self.read("stderr")
-            );
+            let waits = began.elapsed() < PATIENCE;
+            assert!(waits, "waited for {what}; it said: {}", self.read("stderr"));
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -195,16 +182,22 @@ impl Wrapped {
         assert!(status.success());
     }
 
-    pub(crate) fn until(&self, holds: impl Fn(&Path) -> bool) {
-        let began = Instant::now();
-        while !holds(self.folder.path()) {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "it said: {}",
-                self.read("stderr")
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    pub(crate) fn until(&mut self, holds: impl Fn(&Path) -> bool) {
+        self.poll("a condition", |_, folder| holds(folder).then_some(()));
+    }
+
+    /// Waits until a file of its folder contains a text so often.
+    pub(crate) fn until_file_has(&mut self, name: &str, part: &str, count: usize) {
+        self.until(|folder| {
+            std::fs::read_to_string(folder.join(name))
+                .is_ok_and(|text| text.matches(part).count() == count)
+        });
+    }
+
+    /// Sends a line and returns the line that comes back.
+    pub(crate) fn ask(&mut self, line: &str) -> Value {
+        self.say(&format!("{line}\n"));
+        self.hear_json()
     }
 }
 
@@ -248,19 +241,13 @@ fn a_refused_call_is_answered_and_never_sent() {
     wrapped.say(&call("1", "harmless"));
     wrapped.say(&call("\"two\"", "detonate it"));
     let answer = wrapped.hear_json();
-    assert_eq!(
-        (answer["id"].as_str(), answer["result"]["isError"].as_bool()),
-        (Some("two"), Some(true))
-    );
-    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert_text(text, &["no-bombs"], &["detonate"]);
+    assert_eq!(answer["id"].as_str(), Some("two"));
+    assert_eq!(answer["result"]["isError"].as_bool(), Some(true));
+    assert_text(text(&answer), &["no-bombs"], &["detonate"]);
     assert!(wrapped.end().success());
     assert_eq!(wrapped.read("got"), call("1", "harmless"));
     let audit = wrapped.read("audit");
-    let blocked = audit
-        .lines()
-        .find(|line| line.contains(r#""verdict":"block""#))
-        .unwrap();
+    let blocked = line_with(&audit, r#""verdict":"block""#);
     assert!(
         blocked.contains(r#""gen_ai.tool.name":"t""#)
             && blocked.contains("no-bombs")
@@ -276,26 +263,15 @@ fn results_are_judged_as_those_of_the_tool_that_was_called() {
         read -r line
         printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"a poison pill"}]}}'"#;
     let mut wrapped = Wrapped::start(&["--audit", "$DIR/audit"], script);
-    wrapped.say(
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"page\"}}\n",
-    );
-    let answer = wrapped.hear_json();
-    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert_text(text, &["One.", "Three.", "no-orders"], &["obey"]);
-    wrapped.say(
-        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"page\"}}\n",
-    );
-    let answer = wrapped.hear_json();
-    assert_eq!(
-        (answer["id"].as_i64(), answer["result"]["isError"].as_bool()),
-        (Some(2), Some(true))
-    );
+    let call = tool_call("page", "{}");
+    let answer = wrapped.ask(&call);
+    assert_text(text(&answer), &["One.", "Three.", "no-orders"], &["obey"]);
+    let answer = wrapped.ask(&call.replacen(":1,", ":2,", 1));
+    assert_eq!(answer["id"].as_i64(), Some(2));
+    assert_eq!(answer["result"]["isError"].as_bool(), Some(true));
     assert!(wrapped.end().success());
     let audit = wrapped.read("audit");
-    let rewritten = audit
-        .lines()
-        .find(|line| line.contains(r#""verdict":"rewrite""#))
-        .unwrap();
+    let rewritten = line_with(&audit, r#""verdict":"rewrite""#);
     assert!(
         rewritten.contains(r#""gen_ai.tool.name":"page""#)
             && rewritten.contains(r#""mcp.method.name":"tools/call""#),
@@ -338,10 +314,8 @@ fn a_question_that_is_withheld_is_answered_to_the_server() {
     );
     assert!(wrapped.ended().success());
     let told: Value = serde_json::from_str(&wrapped.read("got")).unwrap();
-    assert_eq!(
-        (told["id"].as_str(), told["error"]["code"].as_i64()),
-        (Some("q"), Some(1403))
-    );
+    assert_eq!(told["id"].as_str(), Some("q"));
+    assert_eq!(told["error"]["code"].as_i64(), Some(1403));
 }
 
 #[test]
@@ -366,10 +340,8 @@ fn what_cannot_be_read_does_not_pass() {
     wrapped.say(&format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{long}\"}}\n"));
     for code in [-32700, -32600] {
         let answer = wrapped.hear_json();
-        assert_eq!(
-            (&answer["id"], answer["error"]["code"].as_i64()),
-            (&Value::Null, Some(code))
-        );
+        assert_eq!(answer["id"], Value::Null);
+        assert_eq!(answer["error"]["code"].as_i64(), Some(code));
     }
     // A reader that ends lines at a carriage return would see a message in the middle.
     wrapped.say("{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":\r{\"jsonrpc\":\"2.0\",\"method\":\"y\"}\r}\n");
@@ -401,7 +373,7 @@ fn observing_changes_nothing() {
 #[test]
 fn without_a_config_the_built_in_rules_judge() {
     let state = tempfile::tempdir().unwrap();
-    let mut process = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+    let mut process = lychgate()
         .args(["wrap", "--", "cat"])
         .env("XDG_STATE_HOME", state.path())
         .stdin(Stdio::piped())
@@ -430,16 +402,12 @@ fn it_is_the_server_in_all_else() {
     let mut wrapped = Wrapped::start(&[], "echo \"on stderr: $DIR\" >&2; exit 7");
     assert_eq!(wrapped.ended().code(), Some(7));
     let folder = wrapped.folder.path().display().to_string();
-    assert!(
-        wrapped
-            .read("stderr")
-            .contains(&format!("on stderr: {folder}"))
-    );
+    assert_contains(&wrapped.read("stderr"), &[&format!("on stderr: {folder}")]);
     assert_eq!(
         Wrapped::start(&[], "kill -KILL $$").ended().code(),
         Some(128 + 9)
     );
-    let not_there = Command::new(env!("CARGO_BIN_EXE_lychgate"))
+    let not_there = lychgate()
         .args(["wrap", "--", "/no/such/server"])
         .output()
         .unwrap();
@@ -474,22 +442,7 @@ fn signals_are_handed_on_and_nothing_is_left_behind() {
     let mut leaves = Wrapped::start(&[], r#"sleep 1000 & echo $! > "$DIR/left"; exit 3"#);
     assert_eq!(leaves.ended().code(), Some(3));
     let left = leaves.read("left");
-    let gone = || {
-        Command::new("kill")
-            .args(["-0", left.trim()])
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| !status.success())
-    };
-    leaves.until(|_| gone() || is_zombie(left.trim()));
-}
-
-/// Reports whether a process has ended and is not yet reaped.
-fn is_zombie(process: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit(')')
-        .next()
-        .is_some_and(|rest| rest.trim_start().starts_with('Z'))
+    leaves.until(|_| !runs(left.trim()));
 }
 
 /// A server that answers each line with a list of tools, under the id of the line.
@@ -509,25 +462,23 @@ fn calls_are_held_to_what_is_listed_and_to_the_overlay() {
         ("{\"n\":1.5}", "not of type"),
         ("{}", "`n` is missing"),
     ] {
-        wrapped.say(&format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{{\"name\":\"scale\",\"arguments\":{arguments}}}}}\n"
-        ));
-        let answer = wrapped.hear_json();
-        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-        assert_contains(text, &[words, "`argument-schema`", "An example"]);
+        let answer = wrapped.ask(&tool_call("scale", arguments));
+        assert_contains(text(&answer), &[words, "`argument-schema`", "An example"]);
     }
     assert!(wrapped.end().success());
+}
+
+fn call(id: u32) -> String {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t\"}}}}\n"
+    )
 }
 
 #[test]
 fn the_order_of_lines_stays_and_what_is_taken_back_gives_its_place_back() {
     let limit = "[policy.default.tool.t]\nconcurrent_calls = 1\n";
     let mut wrapped = Wrapped::start_with(&[], KEEPS, limit);
-    let call = |id: u32| {
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t\"}}}}\n"
-        )
-    };
+
     let cancel = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n";
     let pings: String = (10..200)
         .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n"))
@@ -554,27 +505,17 @@ fn what_the_server_sends_comes_whole_and_in_its_order() {
     done"#;
     let mut wrapped = Wrapped::start(&[], script);
     let ids: Vec<u32> = (1..10).collect();
-    let call = |id: &u32| {
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t\"}}}}\n"
-        )
-    };
-    wrapped.say(&ids.iter().map(call).collect::<String>());
+
+    wrapped.say(&ids.iter().map(|id| call(*id)).collect::<String>());
     for id in ids {
-        let [progress, answer, message] = [
-            wrapped.hear_json(),
-            wrapped.hear_json(),
-            wrapped.hear_json(),
-        ];
+        let [progress, answer, message] = [(); 3].map(|()| wrapped.hear_json());
         assert_eq!(progress["params"]["progressToken"], id);
+        assert_eq!(answer["id"], id);
         assert_eq!(
-            (
-                &answer["id"],
-                answer["result"]["content"][0]["text"]
-                    .as_str()
-                    .map(str::len)
-            ),
-            (&id.into(), Some(40_000))
+            answer["result"]["content"][0]["text"]
+                .as_str()
+                .map(str::len),
+            Some(40_000)
         );
         assert_eq!(message["params"]["data"], id);
     }

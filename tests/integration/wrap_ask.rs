@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::wrap::{KEEPS, Wrapped};
+use super::wrap::{KEEPS, Wrapped, text};
 
 const DEADLINE: &str = "\n[approval]\ndeadline_seconds = 1\n";
 
@@ -27,10 +27,6 @@ fn answer(question: &Value, action: &str) -> String {
     )
 }
 
-fn text(answer: &Value) -> &str {
-    answer["result"]["content"][0]["text"].as_str().unwrap()
-}
-
 #[test]
 fn an_agent_is_asked_by_a_line_and_the_call_arrives_as_it_was() {
     let mut wrapped = Wrapped::start(&["--audit", "$DIR/audit"], KEEPS);
@@ -48,9 +44,7 @@ fn an_agent_is_asked_by_a_line_and_the_call_arrives_as_it_was() {
     let note = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\"}\n";
     wrapped.say(note);
     wrapped.say(&answer(&question, "accept"));
-    wrapped.until(|folder| {
-        std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.contains("deploy"))
-    });
+    wrapped.until_file_has("got", "deploy", 1);
     wrapped.say(&call(2, ""));
     let question = wrapped.hear_json();
     wrapped.say(&answer(&question, "decline"));
@@ -114,9 +108,7 @@ fn a_modern_agent_is_answered_with_a_question() {
     wrapped.say(&call(2, &given.replace("lychgate.1.", "lychgate.1.x")));
     assert_eq!(wrapped.hear_json()["error"]["code"], -32602);
     wrapped.say(&call(3, &given));
-    wrapped.until(|folder| {
-        std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.ends_with('\n'))
-    });
+    wrapped.until_file_has("got", "\n", 1);
     assert_eq!(wrapped.read("got"), call(3, meta));
     assert!(wrapped.end().success());
 }
@@ -129,9 +121,7 @@ fn an_approved_call_keeps_its_place_among_the_calls_of_its_tool() {
     wrapped.say(&call(1, ""));
     let question = wrapped.hear_json();
     wrapped.say(&answer(&question, "accept"));
-    wrapped.until(|folder| {
-        std::fs::read_to_string(folder.join("got")).is_ok_and(|got| got.contains("deploy"))
-    });
+    wrapped.until_file_has("got", "deploy", 1);
     wrapped.say(&call(2, "").replace("deploy", "look"));
     let refused = wrapped.hear_json();
     assert!(

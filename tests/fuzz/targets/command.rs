@@ -48,12 +48,7 @@ pub fn fuzz(input: &str) {
             "passed behind a harmless line"
         );
     }
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }
 
 fn refuses(script: &str) -> bool {

@@ -24,10 +24,5 @@ pub fn fuzz(input: &str) {
             );
         }
     }
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

@@ -74,10 +74,5 @@ pub fn fuzz(input: &str) {
         "what goes out is passed or refused"
     );
     policy.inspect_text(input, AuditId::generate(), &InspectContext::default());
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

@@ -22,10 +22,5 @@ pub fn fuzz(input: &str) {
         !left.contains('\u{1b}') && !left.contains('\u{202e}'),
         "{left:?}"
     );
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

@@ -21,6 +21,7 @@ mod style;
 mod url;
 
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use libfuzzer_sys::arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -33,6 +34,13 @@ fn run<'a, T: Arbitrary<'a>>(data: &'a [u8], target: impl FnOnce(T)) {
     if let Ok(input) = T::arbitrary_take_rest(Unstructured::new(data)) {
         target(input);
     }
+}
+
+/// Panics if more than `most` has passed for an input of so many bytes.
+#[track_caller]
+fn assert_in_time(began: Instant, most: Duration, bytes: usize) {
+    let took = began.elapsed();
+    assert!(took < most, "{took:?} for {bytes} bytes");
 }
 
 macro_rules! targets {

@@ -56,10 +56,5 @@ pub fn fuzz(input: &str) {
         let encoded: String = input.bytes().map(|b| format!("%{b:02x}")).collect();
         assert!(outside(&encoded), "{input:?} is outside, {encoded} is not");
     }
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

@@ -25,10 +25,5 @@ pub fn fuzz(input: &str) {
         "{made} bytes made of {}",
         input.len()
     );
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

@@ -61,10 +61,5 @@ pub fn fuzz(input: &str) {
         found(&format!("delete from t where a = '{name}'"), true),
         "{name}"
     );
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

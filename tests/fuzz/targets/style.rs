@@ -24,10 +24,5 @@ pub fn fuzz(input: &str) {
             "{word} is lost"
         );
     }
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

@@ -49,10 +49,5 @@ pub fn fuzz(input: &str) {
     ] {
         assert!(refused(&text), "{text}");
     }
-    assert!(
-        began.elapsed() < MOST,
-        "{:?} for {} bytes",
-        began.elapsed(),
-        input.len()
-    );
+    super::assert_in_time(began, MOST, input.len());
 }

@@ -119,11 +119,8 @@ async fn tables_of_access_allow_and_deny() {
         let gate = start(&text, &server).await;
         for agent in ["ann", "bob"] {
             let agent = gate.agent_named(agent);
-            assert_eq!(
-                (status(&agent, "up").await, status(&agent, "other").await),
-                (up, other),
-                "{key}"
-            );
+            assert_eq!(status(&agent, "up").await, up, "{key}");
+            assert_eq!(status(&agent, "other").await, other, "{key}");
         }
     }
 }

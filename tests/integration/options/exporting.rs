@@ -88,10 +88,8 @@ async fn requests_carry_headers_and_resource_and_are_as_large_as_written() {
         );
     }
     // Two calls make four lines.
-    assert_eq!(
-        (paths(&with, "/v1/logs") >= 4, paths(&without, "/v1/logs")),
-        (true, 1)
-    );
+    assert!(paths(&with, "/v1/logs") >= 4);
+    assert_eq!(paths(&without, "/v1/logs"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::super::harness::{TestGate, json, result_text};
+use super::super::harness::{TestGate, json, result_text, tool_call};
 use super::super::servers::{Peer, Wire, says, script};
 
 /// What an agent reads if a call is refused, and if it is not.
@@ -143,9 +143,7 @@ async fn make(gate: &TestGate, upstream: &str, tool: &str, arguments: &str) -> S
         "" => r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p"}}"#.to_owned(),
         tool => {
             let arguments = arguments.replace("{PATH}", &path);
-            format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
-            )
+            tool_call(tool, &arguments)
         }
     };
     let answer = gate.agent().fetch(upstream, &[], body).await;

@@ -118,10 +118,8 @@ async fn the_metadata_document_is_shown_under_a_public_address_with_the_clients_
     };
     let hosted = "callback = \"https://gate.example.org\"\n";
     let (status, document) = shown(&format!("{hosted}client_name = \"Orchard gate\"")).await;
-    assert!(
-        status == 200 && document.contains("https://gate.example.org/oauth/callback"),
-        "{document}"
-    );
+    assert_eq!(status, 200, "{document}");
+    assert_contains(&document, &["https://gate.example.org/oauth/callback"]);
     assert!(document.contains("\"Orchard gate\""), "{document}");
     assert!(shown(hosted).await.1.contains("\"lychgate\""));
     assert!(!shown("").await.1.contains("https://gate.example.org"));

@@ -2,9 +2,11 @@
 //! key and one without it.
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use super::super::harness::{Agent, TestGate, call, token_sha256, until};
+use super::super::harness::{
+    Agent, TestGate, assert_contains, call, lychgate, token_sha256, until,
+};
 use super::super::servers::{Peer, Server, Wire, free_port, json_reply, says, script};
 use super::{done, faults, prepare, start};
 
@@ -96,11 +98,7 @@ async fn calls_are_counted_by_agent_upstream_and_session() {
     }
     let gate = start(other, &server).await;
     for _ in 0..5 {
-        assert!(
-            posted(&gate, "up", &call("1", "x"))
-                .await
-                .contains("harvested")
-        );
+        assert_contains(&posted(&gate, "up", &call("1", "x")).await, &["harvested"]);
     }
 }
 
@@ -115,10 +113,9 @@ async fn refusals_again_and_again_are_answered_in_short() {
     ] {
         let gate = start(&text, &server).await;
         for _ in 0..2 {
-            assert!(
-                posted(&gate, "up", &call("1", "detonate"))
-                    .await
-                    .contains("Blocked by lychgate")
+            assert_contains(
+                &posted(&gate, "up", &call("1", "detonate")).await,
+                &["Blocked by lychgate"],
             );
         }
         if text.contains("seconds") {
@@ -127,10 +124,9 @@ async fn refusals_again_and_again_are_answered_in_short() {
         }
         let answer = posted(&gate, "up", &call("1", "detonate")).await;
         assert_eq!(answer.contains("Stop"), short, "{text}{answer}");
-        assert!(
-            posted(&gate, "up", &call("1", "hello"))
-                .await
-                .contains("harvested")
+        assert_contains(
+            &posted(&gate, "up", &call("1", "hello")).await,
+            &["harvested"],
         );
     }
 }
@@ -170,11 +166,8 @@ async fn hosts_and_origins_are_those_of_the_config() {
                 .await
                 .status
         };
-        assert_eq!(
-            (ask(&with, value).await, ask(&without, value).await),
-            (200, 403),
-            "{header}"
-        );
+        assert_eq!(ask(&with, value).await, 200, "{header}");
+        assert_eq!(ask(&without, value).await, 403, "{header}");
         assert_eq!(
             ask(&with, &value.replace("example", "evil")).await,
             403,
@@ -187,13 +180,8 @@ async fn hosts_and_origins_are_those_of_the_config() {
             .await
             .status
     };
-    assert_eq!(
-        (
-            probe(&with, "probe.example").await,
-            probe(&without, "probe.example").await
-        ),
-        (200, 403)
-    );
+    assert_eq!(probe(&with, "probe.example").await, 200);
+    assert_eq!(probe(&without, "probe.example").await, 403);
     assert_eq!(probe(&with, "other.example").await, 403);
 }
 
@@ -207,11 +195,7 @@ async fn addresses_are_listened_on_as_written() {
     .await;
     assert_eq!(gate.running.address.ip().to_string(), "127.0.0.2");
     assert_eq!(gate.running.admin.unwrap().ip().to_string(), "127.0.0.3");
-    assert!(
-        posted(&gate, "up", &call("1", "x"))
-            .await
-            .contains("harvested")
-    );
+    assert_contains(&posted(&gate, "up", &call("1", "x")).await, &["harvested"]);
     let gate = start("# no [admin]\n", &server).await;
     assert!(gate.running.admin.is_none() && gate.running.address.ip().is_loopback());
 }
@@ -359,7 +343,7 @@ async fn pins_outlive_the_gate_unless_the_config_says_otherwise() {
         let file = setup.folder.path().join("lychgate.toml");
         let state = setup.folder.path().join("state");
         std::fs::write(&file, text).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lychgate"));
+        let mut command = lychgate();
         command
             .args(["run", "--config"])
             .arg(&file)

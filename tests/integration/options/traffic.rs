@@ -1,16 +1,12 @@
 //! Keys of policies that need more than one call, and keys of upstreams.
 
-use super::super::harness::{assert_text, call, json, raw, result_text, token};
+use super::super::harness::{
+    assert_contains, assert_text, call, json, raw, result_text, token, tool_call,
+};
 use super::super::servers::{Peer, Server, Wire, says, script};
 use super::callers::{LISTED, listing};
 use super::serving::{OWN, posted};
 use super::{done, start};
-
-fn tool_call(tool: &str, arguments: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
-    )
-}
 
 #[tokio::test]
 async fn upstreams_have_policies_modes_roots_and_headers() {
@@ -38,10 +34,9 @@ async fn upstreams_have_policies_modes_roots_and_headers() {
             refused,
             "{upstream}"
         );
-        assert!(
-            posted(&gate, upstream, &call("1", "hello"))
-                .await
-                .contains("harvested")
+        assert_contains(
+            &posted(&gate, upstream, &call("1", "hello")).await,
+            &["harvested"],
         );
     }
     for (upstream, path, refused) in [
@@ -333,21 +328,18 @@ async fn tools_have_rates_of_their_own() {
             &server,
         )
         .await;
-        assert!(
-            posted(&gate, "up", &tool_call("send_mail", "{}"))
-                .await
-                .contains("harvested")
+        assert_contains(
+            &posted(&gate, "up", &tool_call("send_mail", "{}")).await,
+            &["harvested"],
         );
-        assert!(
-            posted(&gate, "up", &tool_call("send_mail", "{}"))
-                .await
-                .contains(key)
+        assert_contains(
+            &posted(&gate, "up", &tool_call("send_mail", "{}")).await,
+            &[key],
         );
         for _ in 0..2 {
-            assert!(
-                posted(&gate, "up", &tool_call("read_mail", "{}"))
-                    .await
-                    .contains("harvested")
+            assert_contains(
+                &posted(&gate, "up", &tool_call("read_mail", "{}")).await,
+                &["harvested"],
             );
         }
     }
