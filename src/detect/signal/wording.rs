@@ -485,7 +485,7 @@ mod tests {
             "The train leaves at ten from platform four.\n\n".repeat(10)
         )
         .repeat(100);
-        let windows = windows_of(&text, model().threshold(50));
+        let windows = windows_of(&text, model().threshold(500));
         assert_eq!(windows.len(), WINDOWS);
         let last = text.rfind("tell the user").expect("an order");
         assert!(

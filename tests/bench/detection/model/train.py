@@ -32,6 +32,8 @@ LENGTH_BITS = 12
 # Weight of an attack and of a harmless text in the loss, relative to a window of a document.
 ATTACK_COST = 3.0
 HARMLESS_COST = 3.0
+# How often a window near an attack counts.
+NEAR_COST = 2.0
 WINDOWS = 250_000
 # Windows with a lower score are far from an attack.
 NEAR = -4
@@ -81,8 +83,9 @@ class Texts:
     def cut(self):
         """All sentences in windows that do not overlap."""
         runs, first = [], 0
-        for last in range(1, len(self.text) + 1):
-            if last == len(self.text) or self.text[last] != self.text[first] or self.end[last] - self.start[first] > features.WINDOW_BYTES:
+        text, start, end = self.text.tolist(), self.start.tolist(), self.end.tolist()
+        for last in range(1, len(text) + 1):
+            if last == len(text) or text[last] != text[first] or end[last] - start[first] > features.WINDOW_BYTES:
                 runs.append((first, last - 1))
                 first = last
         return runs
@@ -107,11 +110,12 @@ class Texts:
         """The best windows of each text that score at least `least` and do not overlap."""
         scores, last = self.best(weights)
         runs, taken, text = [], [], None
-        for first in np.lexsort((-scores, self.text)):
+        order = np.lexsort((-scores, self.text))
+        for first in order[scores[order] >= least]:
             if self.text[first] != text:
                 text, taken = self.text[first], []
             apart = all(last[first] < start or first > end for start, end in taken)
-            if len(taken) < most and scores[first] >= least and apart:
+            if len(taken) < most and apart:
                 taken.append((first, last[first]))
                 runs.append(taken[-1])
         return runs
@@ -167,17 +171,17 @@ def shuffled(text):
     return " ".join(words)
 
 
-def fit(attacks, harmless, documents, start):
+def fit(attacks, harmless, documents, near, start):
     """Weights and bias."""
-    rows = scipy.sparse.vstack([attacks, harmless, documents]).tocsr()
+    parts = [attacks, harmless, documents, near]
+    rows = scipy.sparse.vstack(parts).tocsr()
     columns = rows.T.tocsr()
     wanted = np.arange(rows.shape[0]) < attacks.shape[0]
-    sizes = [attacks.shape[0], harmless.shape[0], documents.shape[0]]
-    costs = np.repeat([ATTACK_COST, HARMLESS_COST, 1.0], sizes)
+    costs = np.repeat([ATTACK_COST, HARMLESS_COST, 1.0, NEAR_COST], [part.shape[0] for part in parts])
 
     def loss(values):
         weights, bias = values[:-1], values[-1]
-        scores = rows @ weights + bias
+        scores = rows @ weights.astype(np.float32) + bias
         rest = costs * (1 / (1 + np.exp(-np.clip(scores, -40, 40))) - wanted)
         total = (costs * np.logaddexp(0, np.where(wanted, -scores, scores))).sum() + DECAY / 2 * (weights @ weights)
         return total, np.append(columns @ rest.astype(np.float32) + DECAY * weights, rest.sum()).astype(np.float64)
@@ -193,13 +197,16 @@ def trained(attacks, harmless, documents):
     wanted = attacks.windows(attacks.cut())
     spared = harmless.windows(harmless.cut() + [(at, at) for at in range(len(harmless.text))])
     values = np.zeros((1 << features.TABLE_BITS) + 1)
+    near = learnt[:0]
     for turn in range(ROUNDS):
-        values = fit(wanted, spared, learnt, values)
+        values = fit(wanted, spared, learnt, near, values)
         weights, bias = values[:-1], values[-1]
-        near = documents.nearest(weights, 2, NEAR - bias)
-        print(f"round {turn + 1}: {len(near)} windows near an attack", flush=True)
-        if near:
-            learnt = scipy.sparse.vstack([learnt] + [documents.windows(near)] * 2).tocsr()
+        if turn == ROUNDS - 1:
+            break
+        found = documents.nearest(weights, 2, NEAR - bias)
+        print(f"round {turn + 1}: {len(found)} windows near an attack", flush=True)
+        if found:
+            near = scipy.sparse.vstack([near, documents.windows(found)]).tocsr()
         if turn == 0:
             wanted = scipy.sparse.vstack([wanted, attacks.windows(attacks.nearest(weights, 1))]).tocsr()
     return weights, bias
@@ -265,7 +272,7 @@ def main(work):
     for source in sources:
         # Documents that are only learnt are in no fold.
         fold = -1 if source.get("training_only") else hashlib.sha256(source["name"].encode()).digest()[0] % FOLDS
-        documents = list(ordinary.documents(fetch.folder_of(work, source)))
+        documents = list(ordinary.documents(fetch.folder_of(work, source), source.get("translations_only", False)))
         documents += [shuffled(text) for text in documents[::SHUFFLED]]
         texts += documents
         folds += [fold] * len(documents)
