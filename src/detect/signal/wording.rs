@@ -130,6 +130,7 @@ impl<'m> Sentence<'m> {
             .is_some_and(|span| at - span.start > WINDOW_BYTES)
     }
 
+    #[inline]
     fn add(&mut self, word: &Word) {
         self.span.get_or_insert(word.span.clone()).end = word.span.end;
         let Word { whole, stem, .. } = *word;

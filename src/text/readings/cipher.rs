@@ -12,7 +12,7 @@ use super::{DecodedPart, Suspicion, regions, vocabulary};
 use crate::text::quick::QuickMap;
 
 /// Words that reveal a cipher: so long that no other word has the same differences.
-pub(super) const TELLING: [&str; 108] = [
+pub(super) const TELLING: [&str; 58] = [
     "ignore",
     "ignoring",
     "disregard",
@@ -71,6 +71,9 @@ pub(super) const TELLING: [&str; 108] = [
     "developer",
     "include",
     "records",
+];
+/// Further words that reveal a cipher. The letters of some of them, in another order, are other words.
+const ENCIPHERED: [&str; 50] = [
     "above",
     "directions",
     "restrictions",
@@ -138,7 +141,7 @@ enum AlphabetOrder {
 
 static TABLE: LazyLock<QuickMap<u64, (AlphabetOrder, u8)>> = LazyLock::new(|| {
     let mut table = QuickMap::default();
-    for word in TELLING {
+    for word in TELLING.into_iter().chain(ENCIPHERED) {
         let letters: Vec<u8> = word.bytes().map(|b| b - b'a').collect();
         let mirrored: Vec<u8> = letters.iter().map(|l| 25 - l).collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
@@ -208,7 +211,7 @@ pub(super) fn find(text: &str, tokens: &Tokens, decoded_parts: &mut Vec<DecodedP
 /// nearly all words are ruled out here.
 static BEGINNINGS: LazyLock<Box<StartBits>> = LazyLock::new(|| {
     let mut bits = Box::new([0; 1 << 10]);
-    for word in TELLING {
+    for word in TELLING.into_iter().chain(ENCIPHERED) {
         let letters: Vec<u8> = word.bytes().collect();
         let backward: Vec<u8> = letters.iter().rev().copied().collect();
         for letters in [letters, backward] {
