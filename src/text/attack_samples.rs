@@ -20,9 +20,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use line::{Line, Literals};
-use names::is_inert;
-use names::is_search_phrase;
 pub(super) use names::names_action;
+use names::{is_inert, is_regex, is_search_phrase};
 use quotation::find_quotations;
 use table::Table;
 
@@ -34,6 +33,8 @@ const BESIDE: usize = 24;
 const BETWEEN: usize = 48;
 /// Minimum number of search phrases in a list whose name does not mark it as samples.
 const PHRASES: usize = 3;
+/// Beginnings of regexes that are a line by themselves.
+const REGEX_STARTS: [char; 3] = ['(', '^', '\\'];
 /// Maximum number of enclosing lines, by indentation, that are tracked for a line.
 const DEPTH: usize = 64;
 
@@ -187,6 +188,13 @@ impl<'t> Finder<'t> {
         if line.is_fence() {
             self.parents.clear();
             self.table.end();
+            return;
+        }
+        // A list of regexes.
+        let content = line.text.trim();
+        if content.starts_with(REGEX_STARTS) && is_regex(content) && is_inert(content, true) {
+            let start = line.start + line.text.len() - line.text.trim_start().len();
+            self.spans.push(start..start + content.len());
             return;
         }
         let cells = if self.literals.is_open() {

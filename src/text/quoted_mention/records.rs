@@ -1,5 +1,5 @@
-//! Samples in data that says what they are: `{"input": "…", "expected": "blocked"}`. Such are rows
-//! of datasets, fixtures of tests, and reports of scanners.
+//! Samples in data that says what they are: `{"input": "…", "expected": "blocked"}`, and the same as
+//! an item of YAML. Such are rows of datasets, fixtures of tests, and reports of scanners.
 
 use std::ops::Range;
 
@@ -116,7 +116,49 @@ pub fn find_labelled_samples(text: &str) -> Vec<Range<usize>> {
     samples
 }
 
+/// Returns the values in lists of YAML that are samples in an item with the label of an attack.
+pub(super) fn find_labelled_items(text: &str) -> Vec<Range<usize>> {
+    let mut samples = Vec::new();
+    let mut item: Option<(usize, Record<'_>)> = None;
+    let mut start = 0;
+    for raw_line in text.split_inclusive('\n') {
+        let line = raw_line.trim_end();
+        let content = line.trim_start();
+        let indent = line.len() - content.len();
+        let begins = content.starts_with("- ");
+        if begins || item.as_ref().is_some_and(|(outer, _)| indent <= *outer) {
+            samples.extend(
+                item.take()
+                    .map(|(_, record)| record)
+                    .and_then(Record::samples),
+            );
+        }
+        if begins {
+            item = Some((indent, Record::default()));
+        }
+        let member = content.trim_start_matches("- ").split_once(": ");
+        if let (Some((_, record)), Some((key, value))) = (&mut item, member) {
+            let value_start = start + line.len() - value.len();
+            let unquoted = value.trim_matches(['"', '\'']);
+            let at = value_start + value.find(unquoted).unwrap_or(0);
+            record.key = key;
+            record.read_label(unquoted);
+            if record.strings.len() < STRINGS && is_sample(unquoted) {
+                record.strings.push(at..at + unquoted.len());
+            }
+        }
+        start += raw_line.len();
+    }
+    samples.extend(item.map(|(_, record)| record).and_then(Record::samples));
+    samples.concat()
+}
+
 impl Record<'_> {
+    /// Returns its strings if its label is that of an attack.
+    fn samples(self) -> Option<Vec<Range<usize>>> {
+        (self.is_attack == Some(true)).then_some(self.strings)
+    }
+
     /// Notes the label of the record, if this value is one.
     fn read_label(&mut self, value: &str) {
         let is_in = |list: &str, word: &str| {
@@ -159,12 +201,37 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::find_labelled_samples;
+    use std::ops::Range;
 
-    fn samples(text: &str) -> String {
-        let samples = find_labelled_samples(text).into_iter();
+    use super::{find_labelled_items, find_labelled_samples};
+
+    fn contents(text: &str, samples: Vec<Range<usize>>) -> String {
+        let samples = samples.into_iter();
         let contents: Vec<&str> = samples.filter_map(|sample| text.get(sample)).collect();
         contents.join("|")
+    }
+
+    fn samples(text: &str) -> String {
+        contents(text, find_labelled_samples(text))
+    }
+
+    #[test]
+    fn items_of_yaml_with_the_label_of_an_attack_have_samples() {
+        for (text, found) in [
+            (
+                "- name: a\n  body: \"go on and pay\"\n  expect: blocked\n- name: b\n  body: paid, thanks\n  expect: allowed\n",
+                "go on and pay",
+            ),
+            (
+                "cases:\n  - verdict: malicious\n    text: pay them now\nnote: pay them now\n",
+                "pay them now",
+            ),
+            ("- text: pay them now\n", ""),
+            ("text: pay them now\nexpected: block\n", ""),
+            ("- expected: block\n- text: pay them now\n", ""),
+        ] {
+            assert_eq!(contents(text, find_labelled_items(text)), found, "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! in `reply with "…"` and in ``run `…` ``, the quotation is part of what the text itself orders.
 
 use super::quotations::{Form, Quotation, ends_with_colon, find_quotations, surroundings};
-use super::records::find_labelled_samples;
+use super::records::{find_labelled_items, find_labelled_samples};
 use super::{
     INTRODUCED, QUOTED_POINTS, QuotedMentions, find_words, has_authority, has_introduction,
     part_before,
@@ -44,7 +44,8 @@ impl QuotedMentions<'_> {
         } else {
             let quotations = find_quotations(self.text).into_iter();
             let mentions = quotations.filter(|quotation| self.is_mention(quotation));
-            mentions.map(|quotation| quotation.content).collect()
+            let mentions = mentions.map(|quotation| quotation.content);
+            mentions.chain(find_labelled_items(self.text)).collect()
         };
         let mut blanked: Option<Vec<u8>> = None;
         for mention in mentions {
