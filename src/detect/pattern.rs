@@ -55,6 +55,42 @@ impl Kind for Pattern {
     }
 }
 
+/// Reads the clauses in `any`, or the table itself as the only clause; `hint` shows how to write
+/// `any`.
+pub(super) fn read_clauses<C>(
+    table: &Table<'_>,
+    hint: &str,
+    read: impl Fn(&Table<'_>) -> C,
+) -> Vec<C> {
+    let mut clauses = Vec::new();
+    if table.has("any") {
+        for clause in table.tables("any") {
+            clauses.push(read(&clause));
+            clause.finish();
+        }
+        if clauses.is_empty() {
+            table.fault_at_key("any", "`any` has no clause", Some(hint));
+        }
+    } else {
+        clauses.push(read(table));
+    }
+    table.finish();
+    clauses
+}
+
+/// Reads regexes for text that is already normalized: their case matters.
+pub(super) fn read_exact_regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
+    let parse = |text: Located<String>| match Regex::exact(&text.value) {
+        Ok(regex) => Some(regex),
+        Err(error) => {
+            let hint = "look-around and back-references are not supported";
+            table.fault_at(&text.place, error, Some(hint));
+            None
+        }
+    };
+    table.strings(key).into_iter().filter_map(parse).collect()
+}
+
 /// Reports whether all keywords are long enough, and adds a fault for each that is not.
 pub(super) fn check_keyword_lengths(table: &Table<'_>, keywords: &[Located<ByteString>]) -> bool {
     let short_keywords = keywords

@@ -3,12 +3,40 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 /// A map whose keys are all known in advance. Not for keys from messages: they could be made to
 /// collide.
 pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 /// A set with the same hash function and the same restriction.
 pub type QuickSet<K> = HashSet<K, BuildHasherDefault<Quick>>;
+
+/// Words that a table lists in one text, with white space between them. Their order has no meaning.
+#[derive(Debug)]
+pub struct WordSet {
+    listed: &'static str,
+    words: OnceLock<QuickSet<&'static str>>,
+}
+
+impl WordSet {
+    /// Creates the set of the words in `listed`, which is split when first needed.
+    pub const fn new(listed: &'static str) -> Self {
+        Self {
+            listed,
+            words: OnceLock::new(),
+        }
+    }
+}
+
+impl Deref for WordSet {
+    type Target = QuickSet<&'static str>;
+
+    fn deref(&self) -> &Self::Target {
+        self.words
+            .get_or_init(|| self.listed.split_ascii_whitespace().collect())
+    }
+}
 
 /// Multiplies and rotates eight bytes at a time.
 #[derive(Clone, Copy, Debug, Default)]

@@ -35,17 +35,14 @@ impl Reader<'_> {
         let mut items = Vec::new();
         for item in text.split(ITEM).filter(|item| !list || !item.is_empty()) {
             // `([x]=a [y]=b)`
-            match item
+            let element = item
                 .strip_prefix('[')
                 .and_then(|item| item.split_once("]="))
-                .filter(|_| list)
-            {
-                Some((index, item)) => {
-                    self.assign(&format!("{name}[{index}]"), Value::text(item).with(taint));
-                    items.push(item.to_owned());
-                }
-                None => items.push(item.to_owned()),
+                .filter(|_| list);
+            if let Some((index, item)) = element {
+                self.assign(&format!("{name}[{index}]"), Value::text(item).with(taint));
             }
+            items.push(element.map_or(item, |(_, item)| item).to_owned());
         }
         let mut value = Value {
             items,

@@ -24,11 +24,10 @@ enum Atom<'w> {
 /// Expands the braces of a word, outermost first.
 pub(super) fn expand(word: &Word) -> Braces {
     let unquoted = |mark: &str| {
-        word.iter()
-            .any(|p| matches!(p, Piece::Text { text, quoted: false } if text.contains(mark)))
+        let mut texts = word.iter().filter_map(Piece::as_plain);
+        texts.any(|text| text.contains(mark))
     };
-    let opens = |p: &Piece| matches!(p, Piece::Text { text, quoted: false } if text.as_bytes().contains(&b'{'));
-    if !word.iter().any(opens) || !(unquoted(",") || unquoted("..")) {
+    if !unquoted("{") || !(unquoted(",") || unquoted("..")) {
         return Braces::None;
     }
     let mut atoms = Vec::new();

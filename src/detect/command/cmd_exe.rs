@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::facts::{Behaviour, Facts};
 use super::reader::Reader;
-use super::value::{Field, Taint, Value};
+use super::value::{Field, Taint, Value, join_words};
 use super::windows;
 
 /// Maximum number of variable substitutions.
@@ -31,6 +31,37 @@ pub(super) struct Prompt<'r, 'w> {
     substitutions: usize,
 }
 
+/// The words of the command that is being read.
+#[derive(Default)]
+struct Line {
+    /// The current word, and whether it has begun.
+    word: Field,
+    open: bool,
+    words: Vec<Field>,
+    /// Number of redirections whose targets follow.
+    targets: usize,
+    target_words: Vec<Field>,
+}
+
+impl Line {
+    fn push(&mut self, c: char) {
+        self.word.text.push(c);
+        self.open = true;
+    }
+
+    fn end_word(&mut self) {
+        if std::mem::take(&mut self.open) {
+            let field = std::mem::take(&mut self.word);
+            if self.targets > 0 {
+                self.targets -= 1;
+                self.target_words.push(field);
+            } else {
+                self.words.push(field);
+            }
+        }
+    }
+}
+
 impl<'r, 'w> Prompt<'r, 'w> {
     pub(super) fn new(reader: &'r mut Reader<'w>) -> Self {
         Self {
@@ -54,12 +85,8 @@ impl<'r, 'w> Prompt<'r, 'w> {
         // The characters still to be read, in reverse: the value of a variable is put in its place
         // and read again.
         let mut rest: Vec<char> = text.chars().rev().collect();
-        let mut words: Vec<Field> = Vec::new();
-        let mut word = Field::default();
-        let mut open = false;
+        let mut line = Line::default();
         let mut quoted = false;
-        let mut targets = 0usize;
-        let mut target_words: Vec<Field> = Vec::new();
         while let Some(c) = rest.pop() {
             if self.reader.is_spent() {
                 break;
@@ -69,42 +96,29 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     if let Some(next) = rest.pop()
                         && next != '\n'
                     {
-                        word.text.push(next);
-                        open = true;
+                        line.push(next);
                     }
                 }
                 '"' => {
                     quoted = !quoted;
-                    word.quoted = true;
-                    open = true;
+                    line.word.quoted = true;
+                    line.open = true;
                 }
                 '%' | '!' if self.substitute_variable(c, &mut rest) => {}
                 '&' | '|' | '\n' | '(' | ')' if !quoted => {
-                    self.end_word(
-                        &mut word,
-                        &mut open,
-                        &mut words,
-                        &mut targets,
-                        &mut target_words,
-                    );
+                    line.end_word();
                     self.run_command(
-                        std::mem::take(&mut words),
-                        std::mem::take(&mut target_words),
+                        std::mem::take(&mut line.words),
+                        std::mem::take(&mut line.target_words),
                     );
                 }
                 '>' | '<' if !quoted => {
-                    if word.text.len() == 1 && word.text.starts_with(|c: char| c.is_ascii_digit()) {
-                        word = Field::default();
-                        open = false;
+                    if matches!(line.word.text.as_bytes(), [b'0'..=b'9']) {
+                        line.word = Field::default();
+                        line.open = false;
                     }
-                    self.end_word(
-                        &mut word,
-                        &mut open,
-                        &mut words,
-                        &mut targets,
-                        &mut target_words,
-                    );
-                    targets += usize::from(
+                    line.end_word();
+                    line.targets += usize::from(
                         c == '>' && rest.last() != Some(&'&') && rest.last() != Some(&'>'),
                     );
                     if rest.last() == Some(&'&') {
@@ -112,48 +126,16 @@ impl<'r, 'w> Prompt<'r, 'w> {
                         rest.pop();
                     }
                 }
-                c if c.is_whitespace() && !quoted => self.end_word(
-                    &mut word,
-                    &mut open,
-                    &mut words,
-                    &mut targets,
-                    &mut target_words,
-                ),
+                c if c.is_whitespace() && !quoted => line.end_word(),
                 c => {
-                    word.text.push(c);
-                    word.glob |= c == '*';
-                    open = true;
+                    line.push(c);
+                    line.word.glob |= c == '*';
                 }
             }
         }
-        self.end_word(
-            &mut word,
-            &mut open,
-            &mut words,
-            &mut targets,
-            &mut target_words,
-        );
-        self.run_command(words, target_words);
+        line.end_word();
+        self.run_command(line.words, line.target_words);
         self.reader.come_up();
-    }
-
-    fn end_word(
-        &mut self,
-        word: &mut Field,
-        open: &mut bool,
-        words: &mut Vec<Field>,
-        targets: &mut usize,
-        target_words: &mut Vec<Field>,
-    ) {
-        if std::mem::take(open) {
-            let field = std::mem::take(word);
-            if *targets > 0 {
-                *targets -= 1;
-                target_words.push(field);
-            } else {
-                words.push(field);
-            }
-        }
     }
 
     /// Replaces a variable by its value: `%name%`, `%name:~1,3%`, `%name:a=b%`, and the same with
@@ -224,15 +206,8 @@ impl<'r, 'w> Prompt<'r, 'w> {
                         && conditional
                         && !matches!(next.as_str(), "exist" | "not" | "/i");
                     if condition {
-                        words.drain(
-                            ..words.len().min(
-                                if matches!(next.as_str(), "errorlevel" | "defined") {
-                                    2
-                                } else {
-                                    1
-                                },
-                            ),
-                        );
+                        let takes_word = matches!(next.as_str(), "errorlevel" | "defined");
+                        words.drain(..words.len().min(1 + usize::from(takes_word)));
                     }
                 }
                 "start" => {
@@ -316,9 +291,8 @@ impl<'r, 'w> Prompt<'r, 'w> {
             return;
         }
         if name == "echo" {
-            let texts: Vec<&str> = split.iter().map(|word| word.text.as_str()).collect();
             if self.echoed.len() < 65_536 {
-                self.echoed.push_str(&texts.join(" "));
+                self.echoed.push_str(&join_words(&split));
                 self.echoed.push('\n');
             }
             for target in &targets {
@@ -406,12 +380,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
     }
 
     fn set_variable(&mut self, words: &[Field]) {
-        let text = words
-            .iter()
-            .skip(1)
-            .map(|word| word.text.as_str())
-            .collect::<Vec<_>>()
-            .join(" ");
+        let text = join_words(words.iter().skip(1));
         if let Some((name, value)) = text.split_once('=')
             && self.variables.len() < 256
         {

@@ -169,14 +169,11 @@ impl Reader<'_> {
                 frame.sign = frame.pending_sign.take();
                 let pending = frame.pending.take();
                 frame.value = pending;
-                self.open(
-                    frames,
-                    if sign == '(' {
-                        Kind::Call(subject)
-                    } else {
-                        Kind::Index(subject)
-                    },
-                );
+                let kind = match sign {
+                    '(' => Kind::Call(subject),
+                    _ => Kind::Index(subject),
+                };
+                self.open(frames, kind);
             }
             '(' | '[' => self.open(frames, Kind::Group),
             '{' if behind_value && language == Language::Perl && frame.last_name == "ENV" => {
@@ -195,13 +192,7 @@ impl Reader<'_> {
                 if language == Language::Ruby && matches!(next, Some(Token::Sign('|'))) {
                     let list = frame.value.clone().unwrap_or_default();
                     if let Some(Token::Name(name)) = tokens.get(at + 2) {
-                        flow.assign(
-                            name,
-                            Term {
-                                name: String::new(),
-                                ..list
-                            },
-                        );
+                        flow.assign(name, list.with_name(""));
                     }
                 }
                 self.open(frames, Kind::Block);
@@ -321,9 +312,7 @@ impl Reader<'_> {
                 only
             }
             Kind::Group | Kind::Block => {
-                let taint = items
-                    .iter()
-                    .fold(Taint::NONE, |taint, term| taint | term.taint);
+                let taint = term::taint_of_terms(&items);
                 Term::list(
                     items
                         .into_iter()
@@ -418,10 +407,7 @@ impl Reader<'_> {
             let subject = frame.value.take().unwrap_or_default();
             frame.sign = None;
             frame.names.clear();
-            Term {
-                name: format!("{}.{bare}", subject.name),
-                ..subject
-            }
+            subject.member(bare)
         } else {
             frame.names.push(bare.to_owned());
             flow.look_up(bare)
@@ -495,10 +481,7 @@ fn index(subject: Term, keys: &[Term]) -> Term {
         [key] if term::parse_number(key).is_some() && subject.is_known() => {
             subject.at(&[(*key).to_owned()])
         }
-        [key] if !key.is_empty() && !subject.is_known() => Term {
-            name: format!("{}.{key}", subject.name),
-            ..subject
-        },
+        [key] if !key.is_empty() && !subject.is_known() => subject.member(key),
         _ => subject,
     }
 }

@@ -13,20 +13,17 @@ use super::compiled::{self, CallMeaning};
 use super::dialect::{self, Dialect};
 use super::facts::Facts;
 use super::reader::{CommandContext, Reader};
-use super::term::{self, Term};
+use super::term::{self, Term, taint_of_terms};
 use super::value::{Field, Taint, Value};
+use crate::text::quick::WordSet;
 
 /// Modules and functions that deserialize objects, which may run arbitrary code.
-const REBUILDERS: [&str; 8] = [
-    "pickle",
-    "marshal",
-    "dill",
-    "joblib",
-    "torch",
-    "unsafe_load",
-    "shelve",
-    "UnsafeLoader",
-];
+static REBUILDERS: WordSet =
+    WordSet::new("pickle marshal dill joblib torch unsafe_load shelve UnsafeLoader");
+
+/// Functions that list folders, in lower case.
+static LISTERS: WordSet =
+    WordSet::new("walk rglob iterdir listdir scandir readdirsync readdir glob iglob globsync");
 
 /// Prefix, before the path, in the name of the term for a file that code opened for writing.
 const OPENED: &str = "file:";
@@ -49,10 +46,16 @@ impl Reader<'_> {
         let name = callee.name.clone();
         let last = last_part(&name);
         let lower = last.to_ascii_lowercase();
-        let taint = arguments
-            .iter()
-            .fold(callee.taint, |taint, term| taint | term.taint);
+        let taint = callee.taint | taint_of_terms(arguments);
         let first = arguments.first().map(Term::first).unwrap_or_default();
+        let first_argument = || arguments.first().cloned().unwrap_or_default();
+        let rest = arguments.get(1..).unwrap_or_default();
+        // The function in `f.call(…)`.
+        let method_owner = name
+            .len()
+            .checked_sub(last.len() + 1)
+            .and_then(|end| name.get(..end))
+            .unwrap_or_default();
         flow.taint |= taint;
         match last {
             "__import__" | "import_module" | "import" | "_load" | "require"
@@ -62,14 +65,9 @@ impl Reader<'_> {
                 return Term::named(first.trim_start_matches("node:"));
             }
             "getattr" | "__getattribute__" | "attrgetter" if arguments.len() >= 2 => {
-                let object = arguments
-                    .first()
-                    .map(|term| term.name.clone())
-                    .unwrap_or_default();
-                return Term::named(format!(
-                    "{object}.{}",
-                    arguments.get(1).map(Term::first).unwrap_or_default()
-                ));
+                let object = first_argument().name;
+                let member = rest.first().map(Term::first).unwrap_or_default();
+                return Term::named(format!("{object}.{member}"));
             }
             "send"
             | "public_send"
@@ -81,39 +79,17 @@ impl Reader<'_> {
             | "array_map"
             | "apply"
                 if arguments.first().is_some_and(|term| {
-                    acts_on_text(if term.first().is_empty() {
-                        &term.name
-                    } else {
-                        term.first()
-                    })
+                    acts_on_text(if first.is_empty() { &term.name } else { first })
                 }) =>
             {
                 let target = arguments
                     .first()
-                    .map(|term| {
-                        if term.is_known() {
-                            term.first()
-                        } else {
-                            term.name.as_str()
-                        }
-                    })
-                    .unwrap_or_default();
-                let rest = arguments.get(1..).unwrap_or_default();
+                    .filter(|term| !term.is_known())
+                    .map_or(first, |term| &term.name);
                 return self.evaluate_call(language, Term::named(target), rest, flow);
             }
-            "call" | "apply" | "bind"
-                if name.len() > last.len()
-                    && acts_on_text(
-                        name.get(..name.len() - last.len() - 1).unwrap_or_default(),
-                    ) =>
-            {
-                let target = name.get(..name.len() - last.len() - 1).unwrap_or_default();
-                return self.evaluate_call(
-                    language,
-                    Term::named(target),
-                    arguments.get(1..).unwrap_or_default(),
-                    flow,
-                );
+            "call" | "apply" | "bind" if acts_on_text(method_owner) => {
+                return self.evaluate_call(language, Term::named(method_owner), rest, flow);
             }
             "map"
                 if arguments
@@ -137,17 +113,11 @@ impl Reader<'_> {
                     return secret;
                 }
             }
-            "URI" | "URL" if arguments.len() == 1 => {
-                return arguments.first().cloned().unwrap_or_default();
-            }
-            "parse" if name == "URI.parse" => {
-                return arguments.first().cloned().unwrap_or_default();
-            }
+            "URI" | "URL" if arguments.len() == 1 => return first_argument(),
+            "parse" if name == "URI.parse" => return first_argument(),
             "loads" if name.contains("marshal") => return Term::unknown(taint | Taint::DECODED),
-            "compile" if arguments.len() >= 2 => {
-                return arguments.first().cloned().unwrap_or_default();
-            }
-            "promisify" | "partial" => return arguments.first().cloned().unwrap_or_default(),
+            "compile" if arguments.len() >= 2 => return first_argument(),
+            "promisify" | "partial" => return first_argument(),
             // A variable that names a function: `$f("x")`.
             _ if callee.is_known()
                 && !callee.list
@@ -210,11 +180,7 @@ impl Reader<'_> {
                     .collect();
                 self.report_command(&["curl"], &words.iter().collect::<Vec<_>>());
             }
-            return Term {
-                taint: taint | Taint::DOWNLOAD,
-                name: "download".into(),
-                ..Term::default()
-            };
+            return Term::named("download").with(taint | Taint::DOWNLOAD);
         }
         if matches!(
             last,
@@ -253,19 +219,7 @@ impl Reader<'_> {
             };
             return parts.fold(start, Term::join_path);
         }
-        if matches!(
-            lower.as_str(),
-            "walk"
-                | "rglob"
-                | "iterdir"
-                | "listdir"
-                | "scandir"
-                | "readdirsync"
-                | "readdir"
-                | "glob"
-                | "iglob"
-                | "globsync"
-        ) {
+        if LISTERS.contains(lower.as_str()) {
             let start = if callee.is_known() {
                 callee.first()
             } else {
@@ -280,10 +234,9 @@ impl Reader<'_> {
                 format!("{}/*", start.trim_end_matches('/'))
             };
             return match lower.as_str() {
-                "walk" => Term {
-                    name: WALK.into(),
-                    ..Term::list(vec![start.to_owned(), "*".into(), "*".into()])
-                },
+                "walk" => {
+                    Term::list(vec![start.to_owned(), "*".into(), "*".into()]).with_name(WALK)
+                }
                 _ => Term::text(below),
             };
         }
@@ -301,11 +254,7 @@ impl Reader<'_> {
         if name.starts_with("sh.") && language == Language::Python {
             self.report_command(&[last], &arguments.iter().collect::<Vec<_>>());
         }
-        Term {
-            taint,
-            name: callee.name,
-            ..Term::default()
-        }
+        Term::named(callee.name).with(taint)
     }
 
     fn evaluate(
@@ -340,9 +289,7 @@ impl Reader<'_> {
 
     /// Reads a call that runs a command.
     fn run_call(&mut self, last: &str, arguments: &[Term], flow: &mut Flow) -> Term {
-        let taint = arguments
-            .iter()
-            .fold(Taint::NONE, |taint, term| taint | term.taint);
+        let taint = taint_of_terms(arguments);
         flow.shells |= taint.intersects(Taint::SOCKET);
         // A replaced program name, or a mode, comes first.
         let skip = usize::from(
@@ -400,10 +347,7 @@ impl Reader<'_> {
             let fields: Vec<Field> = words
                 .into_iter()
                 .zip(taints)
-                .map(|(word, taint)| Field {
-                    taint,
-                    ..Field::plain(word)
-                })
+                .map(|(word, taint)| Field::plain(word).with(taint))
                 .collect();
             self.command_fields(fields)
         };
@@ -415,10 +359,8 @@ impl Reader<'_> {
     pub(super) fn report_command(&mut self, words: &[&str], terms: &[&Term]) -> Value {
         let mut fields: Vec<Field> = words.iter().map(|word| Field::plain(*word)).collect();
         for term in terms {
-            fields.extend(term.items.iter().take(64).map(|item| Field {
-                taint: term.taint,
-                ..Field::plain(item.clone())
-            }));
+            let items = term.items.iter().take(64);
+            fields.extend(items.map(|item| Field::plain(item.clone()).with(term.taint)));
         }
         self.command_fields(fields)
     }

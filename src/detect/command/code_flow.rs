@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::code::secret_variable;
 use super::code_names::WALK;
+use super::quote;
 use super::term::{self, Term};
 use super::value::Taint;
 
@@ -77,10 +78,7 @@ impl Flow {
                 {
                     return term.clone();
                 }
-                Term {
-                    name: format!("{}.{member}", before.name),
-                    ..before
-                }
+                before.member(member)
             }
             None => Term::named(name),
         }
@@ -102,11 +100,8 @@ impl Flow {
                 let end = tail.find('}').unwrap_or(tail.len());
                 (tail.get(start..end).unwrap_or_default(), end + 1)
             } else {
-                let name = tail.get(1..).unwrap_or_default();
-                let length = name
-                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-                    .unwrap_or(name.len());
-                (name.get(..length).unwrap_or_default(), length + 1)
+                let (name, _) = quote::split_name(tail.get(1..).unwrap_or_default());
+                (name, name.len() + 1)
             };
             let replacement = match name.trim().trim_matches(['\'', '"']) {
                 expression if expression.contains(['[', '(']) => environment_variable(expression)

@@ -123,12 +123,7 @@ pub(super) fn lex(code: &str, language: Language) -> Option<Vec<Token>> {
             {
                 at = quote::find(bytes, at, b'\n')
             }
-            b'/' if slashes && next == Some(b'*') => {
-                at = code
-                    .get(at..)
-                    .and_then(|rest| rest.find("*/"))
-                    .map_or(bytes.len(), |n| at + n + 2);
-            }
+            b'/' if slashes && next == Some(b'*') => at = quote::find_text(code, at, "*/") + 2,
             b'-' if language == Language::Lua && next == Some(b'-') => {
                 at = quote::find(bytes, at, b'\n')
             }
@@ -248,10 +243,7 @@ fn read_text(
     let (start, end, next) = if triple {
         let start = at + 3;
         let close = if b == b'"' { "\"\"\"" } else { "'''" };
-        let end = code
-            .get(start..)
-            .and_then(|rest| rest.find(close))
-            .map_or(bytes.len(), |n| start + n);
+        let end = quote::find_text(code, start, close);
         (start, end, end + 3)
     } else {
         let end = if raw_quote {

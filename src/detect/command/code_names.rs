@@ -4,313 +4,88 @@ use super::code_lex::Language;
 use super::facts::{Behaviour, Facts};
 use super::reader::Reader;
 use super::term;
+use crate::text::quick::WordSet;
 
 /// The name of the value that walking through a folder yields: the folder and its content.
 pub(super) const WALK: &str = "everything in a folder";
 
 /// Calls whose text a shell or the system runs.
-pub(super) const RUN: [&str; 63] = [
-    "doShellScript",
-    "system",
-    "popen",
-    "popen2",
-    "popen3",
-    "popen4",
-    "run",
-    "call",
-    "check_call",
-    "check_output",
-    "Popen",
-    "getoutput",
-    "getstatusoutput",
-    "execSync",
-    "exec",
-    "spawn",
-    "spawnSync",
-    "execFile",
-    "execFileSync",
-    "shell_exec",
-    "passthru",
-    "proc_open",
-    "execl",
-    "execle",
-    "execlp",
-    "execv",
-    "execve",
-    "execvp",
-    "execvpe",
-    "spawnl",
-    "spawnle",
-    "spawnlp",
-    "spawnv",
-    "spawnvp",
-    "posix_spawn",
-    "posix_spawnp",
-    "capture2",
-    "capture2e",
-    "capture3",
-    "execute",
-    "create_subprocess_shell",
-    "create_subprocess_exec",
-    "pcntl_exec",
-    "ShellExecute",
-    "Command",
-    "command",
-    "commandSync",
-    "execa",
-    "execaSync",
-    "execaCommand",
-    "execaCommandSync",
-    "$",
-    "exec_command",
-    "sudo",
-    "local_run",
-    "qx",
-    "pipeline",
-    "backtick",
-    "spawnvpe",
-    "spawnve",
-    "startfile",
-    "readpipe",
-    "getoutputstatus",
-];
+pub(super) static RUN: WordSet = WordSet::new(
+    "doShellScript system popen popen2 popen3 popen4 run call check_call check_output Popen \
+     getoutput getstatusoutput execSync exec spawn spawnSync execFile execFileSync shell_exec \
+     passthru proc_open execl execle execlp execv execve execvp execvpe spawnl spawnle spawnlp \
+     spawnv spawnvp posix_spawn posix_spawnp capture2 capture2e capture3 execute \
+     create_subprocess_shell create_subprocess_exec pcntl_exec ShellExecute Command command \
+     commandSync execa execaSync execaCommand execaCommandSync $ exec_command sudo local_run qx \
+     pipeline backtick spawnvpe spawnve startfile readpipe getoutputstatus",
+);
 /// Calls that run code of their own language.
-pub(super) const EVALUATE: [&str; 16] = [
-    "eval",
-    "exec",
-    "Function",
-    "instance_eval",
-    "class_eval",
-    "module_eval",
-    "create_function",
-    "assert",
-    "runInThisContext",
-    "runInNewContext",
-    "runInContext",
-    "load",
-    "loadstring",
-    "dostring",
-    "execfile",
-    "runpy",
-];
-pub(super) const DELETE_TREE: [&str; 18] = [
-    "rmtree",
-    "rm_rf",
-    "rm_r",
-    "rmSync",
-    "rmdirSync",
-    "rimraf",
-    "removeSync",
-    "remove_tree",
-    "remove_dir_all",
-    "deleteRecursively",
-    "emptyDirSync",
-    "remove_entry_secure",
-    "remove_dir",
-    "remove_entry",
-    "rm",
-    "removedirs",
-    "emptyDir",
-    "rmtree_p",
-];
-pub(super) const DELETE: [&str; 9] = [
-    "unlink",
-    "remove",
-    "unlinkSync",
-    "delete",
-    "rmdir",
-    "safe_unlink",
-    "unlink_p",
-    "rm_f",
-    "truncateSync",
-];
-pub(super) const READ: [&str; 20] = [
-    "open",
-    "readFileSync",
-    "readFile",
-    "read",
-    "file_get_contents",
-    "fopen",
-    "readlines",
-    "read_text",
-    "slurp",
-    "readfile",
-    "file",
-    "binread",
-    "createReadStream",
-    "read_bytes",
-    "readTextFileSync",
-    "readTextFile",
-    "openSync",
-    "fromfile",
-    "loadtxt",
-    "foreach",
-];
-pub(super) const WRITE: [&str; 15] = [
-    "writeFileSync",
-    "writeFile",
-    "appendFileSync",
-    "appendFile",
-    "file_put_contents",
-    "write",
-    "createWriteStream",
-    "write_text",
-    "truncate",
-    "write_bytes",
-    "binwrite",
-    "writeTextFileSync",
-    "writeTextFile",
-    "outputFileSync",
-    "touch",
-];
-pub(super) const COPY: [&str; 14] = [
-    "copy",
-    "copy2",
-    "copyfile",
-    "copytree",
-    "move",
-    "rename",
-    "symlink",
-    "cp",
-    "cp_r",
-    "copyFileSync",
-    "renameSync",
-    "replace_file",
-    "link",
-    "symlinkSync",
-];
-pub(super) const FETCH: [&str; 14] = [
-    "urlopen",
-    "urlretrieve",
-    "fetch",
-    "get_response",
-    "axios",
-    "http_get",
-    "getstore",
-    "curl_exec",
-    "DownloadString",
-    "curl_init",
-    "URI.open",
-    "wget",
-    "getprint",
-    "Request",
-];
+pub(super) static EVALUATE: WordSet = WordSet::new(
+    "eval exec Function instance_eval class_eval module_eval create_function assert \
+     runInThisContext runInNewContext runInContext load loadstring dostring execfile runpy",
+);
+pub(super) static DELETE_TREE: WordSet = WordSet::new(
+    "rmtree rm_rf rm_r rmSync rmdirSync rimraf removeSync remove_tree remove_dir_all \
+     deleteRecursively emptyDirSync remove_entry_secure remove_dir remove_entry rm removedirs \
+     emptyDir rmtree_p",
+);
+pub(super) static DELETE: WordSet =
+    WordSet::new("unlink remove unlinkSync delete rmdir safe_unlink unlink_p rm_f truncateSync");
+pub(super) static READ: WordSet = WordSet::new(
+    "open readFileSync readFile read file_get_contents fopen readlines read_text slurp readfile \
+     file binread createReadStream read_bytes readTextFileSync readTextFile openSync fromfile \
+     loadtxt foreach",
+);
+pub(super) static WRITE: WordSet = WordSet::new(
+    "writeFileSync writeFile appendFileSync appendFile file_put_contents write createWriteStream \
+     write_text truncate write_bytes binwrite writeTextFileSync writeTextFile outputFileSync \
+     touch",
+);
+pub(super) static COPY: WordSet = WordSet::new(
+    "copy copy2 copyfile copytree move rename symlink cp cp_r copyFileSync renameSync \
+     replace_file link symlinkSync",
+);
+pub(super) static FETCH: WordSet = WordSet::new(
+    "urlopen urlretrieve fetch get_response axios http_get getstore curl_exec DownloadString \
+     curl_init URI.open wget getprint Request",
+);
 /// Calls that send their arguments.
-pub(super) const SEND: [&str; 14] = [
-    "post",
-    "put",
-    "patch",
-    "request",
-    "send",
-    "sendall",
-    "sendto",
-    "sendmail",
-    "write",
-    "end",
-    "urlopen",
-    "fetch",
-    "send_message",
-    "post_form",
-];
-pub(super) const CONNECT: [&str; 18] = [
-    "socket",
-    "create_connection",
-    "open_connection",
-    "createConnection",
-    "fsockopen",
-    "pfsockopen",
-    "stream_socket_client",
-    "connect",
-    "tcp",
-    "TCPSocket",
-    "Socket",
-    "createServer",
-    "create_server",
-    "start_server",
-    "TCPServer",
-    "socketpair",
-    "socket_create",
-    "accept",
-];
+pub(super) static SEND: WordSet = WordSet::new(
+    "post put patch request send sendall sendto sendmail write end urlopen fetch send_message \
+     post_form",
+);
+pub(super) static CONNECT: WordSet = WordSet::new(
+    "socket create_connection open_connection createConnection fsockopen pfsockopen \
+     stream_socket_client connect tcp TCPSocket Socket createServer create_server start_server \
+     TCPServer socketpair socket_create accept",
+);
+
+/// Further functions that act on the text after their names.
+static ACT_ON_TEXT: WordSet = WordSet::new(
+    "open chmod chown kill require include read decode_base64 reverse readfile join pack",
+);
+static KEYWORDS: WordSet = WordSet::new(
+    "for while with return await const let var if elif else class not and or new yield async try \
+     except catch lambda nonlocal raise throw print",
+);
+/// Further keywords of languages whose calls need no parentheses.
+static LOOSE_KEYWORDS: WordSet = WordSet::new(
+    "my our local global do end then echo puts unless foreach begin ensure rescue p say scalar int \
+     elsif",
+);
 
 /// Reports whether a function acts on the text after its name, in a language where parentheses are
 /// optional.
 pub(super) fn acts_on_text(name: &str) -> bool {
     let last = last_part(name);
-    RUN.contains(&last)
-        || EVALUATE.contains(&last)
-        || DELETE.contains(&last)
-        || DELETE_TREE.contains(&last)
-        || matches!(
-            last,
-            "open"
-                | "chmod"
-                | "chown"
-                | "kill"
-                | "require"
-                | "include"
-                | "read"
-                | "decode_base64"
-                | "reverse"
-                | "readfile"
-                | "join"
-                | "pack"
-        )
+    [&RUN, &EVALUATE, &DELETE, &DELETE_TREE, &ACT_ON_TEXT]
+        .into_iter()
+        .any(|names| names.contains(last))
 }
 
 pub(super) fn is_keyword(name: &str, language: Language) -> bool {
-    let common = matches!(
-        name,
-        "for"
-            | "while"
-            | "with"
-            | "return"
-            | "await"
-            | "const"
-            | "let"
-            | "var"
-            | "if"
-            | "elif"
-            | "else"
-            | "class"
-            | "not"
-            | "and"
-            | "or"
-            | "new"
-            | "yield"
-            | "async"
-            | "try"
-            | "except"
-            | "catch"
-            | "lambda"
-            | "nonlocal"
-            | "raise"
-            | "throw"
-            | "print"
-    );
-    let loose = matches!(
-        name,
-        "my" | "our"
-            | "local"
-            | "global"
-            | "do"
-            | "end"
-            | "then"
-            | "echo"
-            | "puts"
-            | "unless"
-            | "foreach"
-            | "begin"
-            | "ensure"
-            | "rescue"
-            | "p"
-            | "say"
-            | "scalar"
-            | "int"
-            | "elsif"
-    );
-    common
-        || (loose && language.calls_loosely())
+    KEYWORDS.contains(name)
+        || (LOOSE_KEYWORDS.contains(name) && language.calls_loosely())
         || (name == "range" && language == Language::Compiled)
 }
 

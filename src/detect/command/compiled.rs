@@ -7,6 +7,7 @@ use super::code_names::last_part;
 use super::reader::Reader;
 use super::term::Term;
 use super::value::Taint;
+use crate::text::quick::WordSet;
 
 /// Extensions of source files.
 pub(super) const SOURCES: [&str; 22] = [
@@ -14,111 +15,33 @@ pub(super) const SOURCES: [&str; 22] = [
     ".zig", ".nim", ".d", ".m", ".scala", ".cr", ".hs", ".f90", ".pas", ".v",
 ];
 /// Calls that delete a folder and everything in it.
-const DELETE_TREE: [&str; 17] = [
-    "RemoveAll",
-    "deleteRecursively",
-    "remove_all",
-    "deleteDirectory",
-    "deleteTree",
-    "deleteTreeAbsolute",
-    "deleteRecursive",
-    "deleteSync",
-    "removeDir",
-    "removeItem",
-    "removeItemAtPath",
-    "rmdirRecurse",
-    "removeDirectoryRecursive",
-    "removePathForcibly",
-    "forceDelete",
-    "cleanDirectory",
-    "rm_rf",
-];
+static DELETE_TREE: WordSet = WordSet::new(
+    "RemoveAll deleteRecursively remove_all deleteDirectory deleteTree deleteTreeAbsolute \
+     deleteRecursive deleteSync removeDir removeItem removeItemAtPath rmdirRecurse \
+     removeDirectoryRecursive removePathForcibly forceDelete cleanDirectory rm_rf",
+);
 /// Calls that delete one file.
-const DELETE: [&str; 7] = [
-    "Remove",
-    "Unlink",
-    "DeleteFile",
-    "deleteIfExists",
-    "remove_file",
-    "deleteFile",
-    "removeFile",
-];
+static DELETE: WordSet =
+    WordSet::new("Remove Unlink DeleteFile deleteIfExists remove_file deleteFile removeFile");
 /// Names of deleting calls that collections and routers also use.
 const COMMON: [&str; 8] = [
     "remove", "delete", "unlink", "rm", "rmdir", "Remove", "Delete", "Unlink",
 ];
 /// Modules and classes that work on files.
-const FILES: [&str; 12] = [
-    "os",
-    "fs",
-    "io",
-    "std",
-    "unix",
-    "syscall",
-    "posix",
-    "sys",
-    "File",
-    "Files",
-    "Directory",
-    "filesystem",
-];
+static FILES: WordSet =
+    WordSet::new("os fs io std unix syscall posix sys File Files Directory filesystem");
 /// Calls that walk through a folder, and calls that delete the files found there.
-const WALKS: [&str; 8] = [
-    "listFiles",
-    "Walk",
-    "WalkDir",
-    "walk",
-    "walkFileTree",
-    "nftw",
-    "ftw",
-    "fts_open",
-];
-const WALK_DELETIONS: [&str; 10] = [
-    ".deleteRecursively()",
-    "os.Remove(",
-    "Files.delete",
-    "File::delete",
-    "File.delete",
-    ".delete()",
-    "remove(",
-    "unlink(",
-    "rmdir(",
-    "remove_file(",
-];
+static WALKS: WordSet = WordSet::new("listFiles Walk WalkDir walk walkFileTree nftw ftw fts_open");
+static WALK_DELETIONS: WordSet = WordSet::new(
+    ".deleteRecursively() os.Remove( Files.delete File::delete File.delete .delete() remove( \
+     unlink( rmdir( remove_file(",
+);
 /// Calls that only wrap a path, or return the same text.
-const WRAPS: [&str; 31] = [
-    "of",
-    "new",
-    "from",
-    "File",
-    "Path",
-    "PathBuf",
-    "DirectoryInfo",
-    "FileInfo",
-    "URL",
-    "path",
-    "to_string",
-    "to_owned",
-    "into",
-    "as_str",
-    "as_ref",
-    "as_path",
-    "c_str",
-    "clone",
-    "unwrap",
-    "expect",
-    "toFile",
-    "toPath",
-    "toString",
-    "toAbsolutePath",
-    "getPath",
-    "map",
-    "filter",
-    "sorted",
-    "stream",
-    "String",
-    "string",
-];
+static WRAPS: WordSet = WordSet::new(
+    "of new from File Path PathBuf DirectoryInfo FileInfo URL path to_string to_owned into as_str \
+     as_ref as_path c_str clone unwrap expect toFile toPath toString toAbsolutePath getPath map \
+     filter sorted stream String string",
+);
 /// Variables and properties that contain the home folder.
 const HOMES: [&str; 3] = ["HOME", "user.home", "USERPROFILE"];
 
@@ -168,31 +91,23 @@ pub(super) fn call_meaning(
         return Some(CallMeaning::Call("unlink"));
     }
     let first = arguments.first();
+    let known_first = || {
+        let known = first.filter(|term| term.is_known());
+        known.cloned().map(CallMeaning::Value)
+    };
+    let home = || Some(CallMeaning::Value(Term::text("~")));
     if language != Language::Compiled {
         // R: `unlink(path.expand("~"), recursive = TRUE)`.
         return match last {
             "unlink" if arguments.len() > 1 => Some(CallMeaning::Call("rmtree")),
-            "expand" | "expanduser" | "normalizePath" => first
-                .filter(|term| term.is_known())
-                .cloned()
-                .map(CallMeaning::Value),
+            "expand" | "expanduser" | "normalizePath" => known_first(),
             _ => None,
         };
     }
     let words = || {
         let items = arguments.iter().flat_map(|term| &term.items);
-        Term {
-            name: BUILDER.to_owned(),
-            ..Term::list(
-                callee
-                    .items
-                    .iter()
-                    .chain(items)
-                    .take(256)
-                    .cloned()
-                    .collect(),
-            )
-        }
+        let items = callee.items.iter().chain(items).take(256);
+        Term::list(items.cloned().collect()).with_name(BUILDER)
     };
     let builds = callee
         .name
@@ -222,23 +137,21 @@ pub(super) fn call_meaning(
         }
         "Rename" => Some(CallMeaning::Call("rename")),
         "Chmod" => Some(CallMeaning::Call("chmod")),
-        "UserHomeDir" | "home_dir" => Some(CallMeaning::Value(Term::text("~"))),
+        "UserHomeDir" | "home_dir" => home(),
         "getenv" | "Getenv" | "var" | "getProperty" | "GetEnvironmentVariable"
             if first.is_some_and(|name| HOMES.contains(&name.first())) =>
         {
-            Some(CallMeaning::Value(Term::text("~")))
+            home()
         }
         "GetFolderPath" if first.is_some_and(|folder| folder.name.ends_with("UserProfile")) => {
-            Some(CallMeaning::Value(Term::text("~")))
+            home()
         }
-        _ if WRAPS.contains(&last) && callee.is_known() => Some(CallMeaning::Value(Term {
-            name: String::new(),
-            ..callee.clone()
-        })),
-        _ if (WRAPS.contains(&last) || callee.name == "Paths.get") && arguments.len() == 1 => first
-            .filter(|term| term.is_known())
-            .cloned()
-            .map(CallMeaning::Value),
+        _ if WRAPS.contains(&last) && callee.is_known() => {
+            Some(CallMeaning::Value(callee.clone().with_name("")))
+        }
+        _ if (WRAPS.contains(&last) || callee.name == "Paths.get") && arguments.len() == 1 => {
+            known_first()
+        }
         _ => None,
     }
 }

@@ -145,11 +145,9 @@ fn is_powershell_assignment(word: &Word, next: Option<&Token>) -> bool {
         return false;
     };
     match word.get(1) {
-        Some(Piece::Text {
-            text,
-            quoted: false,
-        }) => text.starts_with(['=', ':', '.']),
-        Some(_) => false,
+        Some(piece) => piece
+            .as_plain()
+            .is_some_and(|text| text.starts_with(['=', ':', '.'])),
         None => {
             matches!(next, Some(Token::Word(next, _)) if matches!(text_of(next).as_str(), "=" | "+=" | "-join" | "-replace"))
         }

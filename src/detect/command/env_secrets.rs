@@ -8,78 +8,30 @@
 
 use super::facts::Facts;
 use super::options::{self, Argument};
+use super::quote;
 use super::value::Taint;
+use crate::text::quick::WordSet;
 
 /// Last words in the names of secrets.
-const SECRET: [&str; 19] = [
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASS",
-    "PGPASSWORD",
-    "PAT",
-    "APIKEY",
-    "CREDENTIALS",
-    "CREDS",
-    "CREDENTIAL",
-    "JWT",
-    "DSN",
-    "PRIVKEY",
-    "COOKIE",
-    "BEARER",
-];
-/// Words that make a following `KEY` a secret. `KEY` is also one after the name of a service, and
-/// `URL` after that of a database.
-const KEYS: [&str; 12] = [
-    "API",
-    "SECRET",
-    "ACCESS",
-    "PRIVATE",
-    "AUTH",
-    "SIGNING",
-    "ENCRYPTION",
-    "MASTER",
-    "ADMIN",
-    "SERVICE",
-    "ROLE",
-    "SSH",
-];
+static SECRET: WordSet = WordSet::new(
+    "TOKEN TOKENS SECRET SECRETS PASSWORD PASSWD PASSPHRASE PASS PGPASSWORD PAT APIKEY \
+     CREDENTIALS CREDS CREDENTIAL JWT DSN PRIVKEY COOKIE BEARER",
+);
+/// Words that make a following `KEY` a secret. `KEY` is also one after the name of a service.
+static KEYS: WordSet =
+    WordSet::new("API SECRET ACCESS PRIVATE AUTH SIGNING ENCRYPTION MASTER ADMIN SERVICE ROLE SSH");
 /// Words that make a name one of something public.
-const PUBLIC: [&str; 4] = ["PUBLIC", "PUB", "PUBLISHABLE", "ANON"];
+static PUBLIC: WordSet = WordSet::new("PUBLIC PUB PUBLISHABLE ANON");
+/// Words that make a following `URL` one with a password.
+static DATABASES: WordSet =
+    WordSet::new("DATABASE DB POSTGRES MONGO MONGODB REDIS CONNECTION MYSQL");
 /// Words in the names of credentials that no HTTP request carries: database passwords, signing
 /// keys, keys of this machine.
-const NEVER_SENT: [&str; 26] = [
-    "DATABASE",
-    "DB",
-    "POSTGRES",
-    "POSTGRESQL",
-    "PGPASSWORD",
-    "MYSQL",
-    "MARIADB",
-    "MONGO",
-    "MONGODB",
-    "REDIS",
-    "MSSQL",
-    "ORACLE",
-    "ROOT",
-    "SUDO",
-    "SSH",
-    "GPG",
-    "JWT",
-    "SESSION",
-    "COOKIE",
-    "SIGNING",
-    "ENCRYPTION",
-    "MASTER",
-    "PRIVATE",
-    "PRIVKEY",
-    "DJANGO",
-    "KEYSTORE",
-];
+static NEVER_SENT: WordSet = WordSet::new(
+    "DATABASE DB POSTGRES POSTGRESQL PGPASSWORD MYSQL MARIADB MONGO MONGODB REDIS MSSQL ORACLE \
+     ROOT SUDO SSH GPG JWT SESSION COOKIE SIGNING ENCRYPTION MASTER PRIVATE PRIVKEY DJANGO \
+     KEYSTORE",
+);
 /// Services by words in the names of their variables, and the domains that their keys are for. An
 /// entry without a dot is a label in the name of a self-hosted server: `gitlab.example.org`.
 const SERVICES: [(&str, &str); 52] = [
@@ -155,54 +107,18 @@ const SERVICES: [(&str, &str); 52] = [
     ("SPOTIFY", "spotify.com"),
 ];
 /// Parts of the names of headers, parameters and fields that carry a credential.
-const NAMES: [&str; 19] = [
-    "auth",
-    "key",
-    "token",
-    "secret",
-    "pass",
-    "pwd",
-    "bearer",
-    "basic",
-    "cookie",
-    "session",
-    "user",
-    "sig",
-    "cred",
-    "appid",
-    "login",
-    "jwt",
-    "pat=",
-    "pat:",
-    "assertion",
-];
+static NAMES: WordSet = WordSet::new(
+    "auth key token secret pass pwd bearer basic cookie session user sig cred appid login jwt \
+     pat= pat: assertion",
+);
 /// Options of `curl` and `wget` whose value is a credential.
-const LOGINS: [&str; 8] = [
-    "u",
-    "user",
-    "oauth2-bearer",
-    "proxy-user",
-    "password",
-    "http-user",
-    "http-password",
-    "auth",
-];
+static LOGINS: WordSet =
+    WordSet::new("u user oauth2-bearer proxy-user password http-user http-password auth");
 /// Options that send a body.
-const BODIES: [&str; 13] = [
-    "d",
-    "data",
-    "data-ascii",
-    "data-binary",
-    "data-raw",
-    "data-urlencode",
-    "json",
-    "F",
-    "form",
-    "form-string",
-    "T",
-    "upload-file",
-    "post-data",
-];
+static BODIES: WordSet = WordSet::new(
+    "d data data-ascii data-binary data-raw data-urlencode json F form form-string T upload-file \
+     post-data",
+);
 
 /// Reports whether a variable of this name contains a secret.
 pub(super) fn is_secret(name: &str) -> bool {
@@ -214,7 +130,7 @@ pub(super) fn is_secret(name: &str) -> bool {
     {
         return false;
     }
-    let has_word = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
+    let has_word = |words: &WordSet| name.split('_').any(|word| words.contains(&word));
     let last = name
         .rsplit('_')
         .next()
@@ -225,16 +141,7 @@ pub(super) fn is_secret(name: &str) -> bool {
         && match last {
             "KEY" => keyed(),
             "BASE" => name.ends_with("SECRET_KEY_BASE"),
-            "URL" | "URI" | "STRING" => has_word(&[
-                "DATABASE",
-                "DB",
-                "POSTGRES",
-                "MONGO",
-                "MONGODB",
-                "REDIS",
-                "CONNECTION",
-                "MYSQL",
-            ]),
+            "URL" | "URI" | "STRING" => has_word(&DATABASES),
             _ => SECRET.contains(&last),
         }
 }
@@ -297,20 +204,12 @@ fn request_exposes(facts: &Facts, piped: bool) -> bool {
             .map(|field| Argument::Operand(field.text.as_str()))
             .collect();
     }
-    let urls = || {
-        parsed.iter().filter_map(|argument| match argument {
-            Argument::Operand(url) | Argument::Option("url", Some(url)) => Some(*url),
-            Argument::Option(..) => None,
-        })
-    };
+    let hosts = || parsed.iter().filter_map(Argument::url).map(host);
     // `https://$TOKEN.example.org`: the lookup sends the secret to the name server.
-    if urls()
-        .map(host)
-        .any(|host| host.contains('.') && secret_names(host).next().is_some())
-    {
+    if hosts().any(|host| host.contains('.') && secret_names(host).next().is_some()) {
         return true;
     }
-    let hosts: Vec<&str> = urls().map(host).filter(|host| host.contains('.')).collect();
+    let hosts: Vec<&str> = hosts().filter(|host| host.contains('.')).collect();
     let signs = parsed
         .iter()
         .any(|argument| matches!(argument, Argument::Option("aws-sigv4", _)));
@@ -372,12 +271,8 @@ fn secret_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('$').filter_map(|(at, _)| {
         let rest = text.get(at + 1..)?;
         let rest = rest.strip_prefix('{').unwrap_or(rest);
-        let end = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(rest.len());
-        rest.get(..end)
-            .filter(|name| is_secret(name))
-            .map(|name| (at, name))
+        let (name, _) = quote::split_name(rest);
+        is_secret(name).then_some((at, name))
     })
 }
 

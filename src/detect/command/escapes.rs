@@ -2,6 +2,7 @@
 //! debuggers, database clients, `sed`, `make`, and rarely used interpreters.
 
 use super::facts::Facts;
+use super::quote::split_unescaped;
 use super::reader::Reader;
 use super::value::{Field, Value};
 
@@ -34,14 +35,17 @@ const LINE_BYTES: usize = 16 << 10;
 /// Maximum number of lines in one script, and of texts in one piece of code.
 const MAX_LINES: usize = 256;
 
+/// Returns the lines that are examined.
+fn examined<'t>(lines: impl Iterator<Item = &'t str>) -> impl Iterator<Item = &'t str> {
+    lines
+        .take(MAX_LINES)
+        .filter(|line| line.len() <= LINE_BYTES)
+}
+
 impl Reader<'_> {
     /// Reads the commands that the lines of an editor's or client's script pass to a shell.
     pub(super) fn read_escape_lines(&mut self, text: &str) {
-        for line in text
-            .lines()
-            .take(MAX_LINES)
-            .filter(|line| line.len() <= LINE_BYTES)
-        {
+        for line in examined(text.lines()) {
             let line = line.trim_start();
             let marked = MARKS
                 .iter()
@@ -89,12 +93,7 @@ impl Reader<'_> {
             expressions
         };
         for script in scripts {
-            for line in script
-                .text
-                .split(['\n', ';'])
-                .take(MAX_LINES)
-                .filter(|line| line.len() <= LINE_BYTES)
-            {
+            for line in examined(script.text.split(['\n', ';'])) {
                 self.read_sed_command(facts, line);
             }
         }
@@ -139,11 +138,7 @@ impl Reader<'_> {
 
     /// Reads the recipes of a makefile.
     pub(super) fn read_makefile(&mut self, text: &str) {
-        for line in text
-            .lines()
-            .take(MAX_LINES)
-            .filter(|line| line.len() <= LINE_BYTES)
-        {
+        for line in examined(text.lines()) {
             let recipe = match line.strip_prefix('\t') {
                 Some(recipe) => Some(recipe),
                 None => line
@@ -169,12 +164,7 @@ impl Reader<'_> {
 
     /// Reads the commands of a CMake script: `execute_process(COMMAND rm -rf x)`.
     pub(super) fn read_cmake(&mut self, text: &str) {
-        for command in text
-            .split("COMMAND ")
-            .skip(1)
-            .take(MAX_LINES)
-            .filter(|command| command.len() <= LINE_BYTES)
-        {
+        for command in examined(text.split("COMMAND ").skip(1)) {
             self.read_shell_text(command.split([')', '\n']).next().unwrap_or(command));
         }
     }
@@ -185,11 +175,7 @@ impl Reader<'_> {
         if !RUNNERS.iter().any(|word| text.contains(word)) {
             return;
         }
-        for line in text
-            .lines()
-            .take(MAX_LINES)
-            .filter(|line| line.len() <= LINE_BYTES)
-        {
+        for line in examined(text.lines()) {
             // Tcl: words, with braces as quotes.
             let command = line.split([';', '[']).find_map(|part| {
                 let part = part.trim_start();
@@ -202,13 +188,7 @@ impl Reader<'_> {
             }
             let mut rest = line;
             for _ in 0..64 {
-                let Some(at) = rest.find(['"', '\'', '`']) else {
-                    break;
-                };
-                let (Some(quote), Some(behind)) = (rest.get(at..at + 1), rest.get(at + 1..)) else {
-                    break;
-                };
-                let Some((inside, after)) = split_unescaped(behind, quote) else {
+                let Some((inside, after)) = first_quoted(rest) else {
                     break;
                 };
                 if inside.contains(' ') {
@@ -235,7 +215,7 @@ impl Reader<'_> {
                 .and_then(|gap| gap.chars().last())
                 .filter(|c| matches!(c, '"' | '\'' | '`'));
             if let Some((quote, text)) = quote.zip(behind.get(gap..))
-                && let Some((script, _)) = split_unescaped(text, quote.encode_utf8(&mut [0; 4]))
+                && let Some((script, _)) = split_unescaped(text, quote)
             {
                 self.read_shell_text(&script.replace("\\\"", "\""));
             }
@@ -244,9 +224,8 @@ impl Reader<'_> {
 
     fn read_shell_text(&mut self, script: &str) {
         let script = script.trim();
-        if !script.is_empty() && self.go_deeper() {
-            self.read_inner_script(script, &Value::empty());
-            self.come_up();
+        if !script.is_empty() {
+            self.read_nested_script(script, &Value::empty());
         }
     }
 }
@@ -260,20 +239,17 @@ fn behind_address(line: &str) -> &str {
             c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '!' | ' ' | '+')
         });
         rest = match trimmed.strip_prefix('/') {
-            Some(regex) => split_unescaped(regex, "/").map_or("", |(_, after)| after),
+            Some(regex) => split_unescaped(regex, '/').map_or("", |(_, after)| after),
             None => return trimmed,
         };
     }
     rest
 }
 
-/// Splits a text at the first unescaped `quote`.
-fn split_unescaped<'t>(text: &'t str, quote: &str) -> Option<(&'t str, &'t str)> {
-    let mut escaped = false;
-    let at = text.bytes().position(|b| {
-        let is_quote = !escaped && quote.as_bytes().first() == Some(&b);
-        escaped = b == b'\\' && !escaped;
-        is_quote
-    })?;
-    Some((text.get(..at)?, text.get(at + 1..)?))
+/// Returns the first quoted text, and the text after it.
+fn first_quoted(text: &str) -> Option<(&str, &str)> {
+    let (_, marked) = text.split_at_checked(text.find(['"', '\'', '`'])?)?;
+    let mut chars = marked.chars();
+    let quote = chars.next()?;
+    split_unescaped(chars.as_str(), quote)
 }

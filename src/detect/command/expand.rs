@@ -4,6 +4,7 @@ use super::brace;
 use super::lex::{Piece, Word};
 use super::reader::Reader;
 use super::value::{Field, Taint, UNKNOWN, Value};
+use crate::text::quick::WordSet;
 
 impl Reader<'_> {
     /// Adds the fields that a word expands to; none if it expands to nothing.
@@ -25,11 +26,7 @@ impl Reader<'_> {
         let mut field = Field::default();
         for (at, piece) in word.iter().enumerate() {
             match piece {
-                Piece::Text { text, quoted } => {
-                    field.text.push_str(text);
-                    field.quoted |= quoted;
-                    field.glob |= !quoted && text.contains(['*', '?', '[']);
-                }
+                Piece::Text { text, quoted } => push_text(&mut field, text, *quoted),
                 _ => {
                     let value = self.evaluate_piece(piece);
                     let text = self
@@ -47,13 +44,9 @@ impl Reader<'_> {
     fn split_word(&mut self, word: &Word, out: &mut Vec<Field>) {
         if let [Piece::Text { text, quoted }] = word.as_slice() {
             self.spend_bytes(text.len());
-            let glob = !quoted && text.contains(['*', '?', '[']);
-            out.push(Field {
-                text: text.clone(),
-                quoted: *quoted,
-                glob,
-                ..Field::default()
-            });
+            let mut field = Field::default();
+            push_text(&mut field, text, *quoted);
+            out.push(field);
             return;
         }
         let mut separators = vec![' ', '\t', '\n'];
@@ -70,9 +63,7 @@ impl Reader<'_> {
         for (at, piece) in word.iter().enumerate() {
             let (value, quoted) = match piece {
                 Piece::Text { text, quoted } => {
-                    field.text.push_str(text);
-                    field.quoted |= quoted;
-                    field.glob |= !quoted && text.contains(['*', '?', '[']);
+                    push_text(&mut field, text, *quoted);
                     started = true;
                     continue;
                 }
@@ -99,25 +90,23 @@ impl Reader<'_> {
                 field.text.push_str(&text);
                 continue;
             }
-            let list = value.items.len() > 1 || !quoted;
             for (n, item) in value.items.iter().enumerate() {
                 if n > 0 {
                     finish_field(&mut field, &mut started, out);
                     field.taint = value.taint;
                 }
-                if list && !quoted {
-                    split_text(
-                        item,
-                        &separators,
-                        &mut field,
-                        &mut started,
-                        out,
-                        value.taint,
-                    );
-                } else {
-                    field.text.push_str(item);
-                    field.quoted = true;
+                if quoted {
+                    push_text(&mut field, item, true);
                     started = true;
+                    continue;
+                }
+                for (n, part) in item.split(separators.as_slice()).enumerate() {
+                    if n > 0 {
+                        finish_field(&mut field, &mut started, out);
+                        field.taint = value.taint;
+                    }
+                    push_text(&mut field, part, false);
+                    started |= !part.is_empty();
                 }
             }
             started |= quoted;
@@ -175,24 +164,10 @@ impl Reader<'_> {
 
     /// Reports whether nothing visible sets a variable, and it is not one that build systems set.
     fn is_unset(&self, name: &str) -> bool {
-        const SET_ELSEWHERE: [&str; 16] = [
-            "GITHUB_",
-            "RUNNER_",
-            "CI",
-            "XDG_",
-            "BUILD",
-            "WORKSPACE",
-            "TMP",
-            "TEMP",
-            "CACHE",
-            "DIST",
-            "OUT",
-            "JENKINS",
-            "AGENT_",
-            "CARGO",
-            "npm_",
-            "@",
-        ];
+        static SET_ELSEWHERE: WordSet = WordSet::new(
+            "GITHUB_ RUNNER_ CI XDG_ BUILD WORKSPACE TMP TEMP CACHE DIST OUT JENKINS AGENT_ CARGO \
+             npm_ @",
+        );
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         plain
             && !self.variables.contains_key(name)
@@ -247,33 +222,18 @@ impl Reader<'_> {
     }
 }
 
+fn push_text(field: &mut Field, text: &str, quoted: bool) {
+    field.text.push_str(text);
+    field.quoted |= quoted;
+    field.glob |= !quoted && text.contains(['*', '?', '[']);
+}
+
 fn finish_field(field: &mut Field, started: &mut bool, out: &mut Vec<Field>) {
     let done = std::mem::take(field);
     if *started {
         out.push(done);
     }
     *started = false;
-}
-
-fn split_text(
-    item: &str,
-    separators: &[char],
-    field: &mut Field,
-    started: &mut bool,
-    out: &mut Vec<Field>,
-    taint: Taint,
-) {
-    for (n, part) in item.split(separators).enumerate() {
-        if n > 0 {
-            finish_field(field, started, out);
-            field.taint = taint;
-        }
-        if !part.is_empty() {
-            field.text.push_str(part);
-            field.glob |= part.contains(['*', '?', '[']);
-            *started = true;
-        }
-    }
 }
 
 /// Evaluates sums and differences from left to right; anything else is returned as written.

@@ -126,25 +126,21 @@ impl Facts {
 
     /// Returns the same command with another program.
     pub(super) fn with_program(&self, (program, data): NamedProgram<'_>) -> Self {
-        let traits = data.map_or_else(Traits::default, |known| known.traits);
         Self {
             program: program.to_owned(),
             program_data: data.cloned(),
-            traits,
+            traits: data.map_or_else(Traits::default, |known| known.traits),
             ..self.clone()
         }
     }
 
-    fn bare((program, data): NamedProgram<'_>, fields: &Rc<[Field]>, from: usize) -> Self {
-        let traits = data.map_or_else(Traits::default, |known| known.traits);
-        Self {
-            program: program.to_owned(),
-            program_data: data.cloned(),
-            traits,
+    fn bare(program: NamedProgram<'_>, fields: &Rc<[Field]>, from: usize) -> Self {
+        let facts = Self {
             fields: fields.clone(),
             from,
             ..Self::default()
-        }
+        };
+        facts.with_program(program)
     }
 
     /// Returns the kinds of facts that the command has.
@@ -177,8 +173,7 @@ impl Facts {
     pub(super) fn words(&self) -> String {
         let mut words = self.program.clone();
         for field in self.arguments() {
-            words.push(' ');
-            words.push_str(&field.text);
+            words.extend([" ", &field.text]);
         }
         words
     }
@@ -187,8 +182,7 @@ impl Facts {
     pub(super) fn line(&self) -> String {
         let mut line = self.words();
         for target in &self.writes {
-            line.push_str(" > ");
-            line.push_str(&target.path);
+            line.extend([" > ", &target.path]);
         }
         line
     }
@@ -407,20 +401,14 @@ const CHANGES: [&str; 12] = [
 ];
 
 /// `$X/*` if nothing sets `X`: everything on the system.
-static UNSET_ROOT: LazyLock<Classes> =
-    LazyLock::new(|| Classes::from_name("unset-root").unwrap_or_default());
+static UNSET_ROOT: LazyLock<Classes> = LazyLock::new(|| Classes::from_names(&["unset-root"]));
 
 /// The taint of files by their classes.
 static TAINTS: LazyLock<[(Classes, Taint); 2]> = LazyLock::new(|| {
-    let union = |names: [&str; 2]| {
-        names
-            .into_iter()
-            .filter_map(Classes::from_name)
-            .fold(Classes::NONE, Classes::join)
-    };
+    let personal = Classes::from_names(&["personal", "history"]);
     [
-        (union(["credential", "env-file"]), Taint::CREDENTIAL),
-        (union(["personal", "history"]), Taint::PERSONAL),
+        (*path_match::SECRET, Taint::CREDENTIAL),
+        (personal, Taint::PERSONAL),
     ]
 });
 

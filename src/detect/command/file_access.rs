@@ -1,22 +1,18 @@
 //! The paths of this machine that a command touches, and how it uses them.
 
-use std::sync::LazyLock;
-
 use super::facts::{Facts, NamedPath};
 use super::paths;
 use super::traits::Traits;
 use super::value::Field;
-use crate::text::quick::QuickSet;
+use crate::text::quick::WordSet;
 
 /// Windows programs whose operands are files and folders.
-static WINDOWS_WORKERS: LazyLock<QuickSet<&str>> = LazyLock::new(|| {
+static WINDOWS_WORKERS: WordSet = WordSet::new(
     "get-content set-content add-content clear-content out-file get-item set-item new-item remove-item copy-item \
     move-item rename-item get-childitem test-path resolve-path set-location push-location select-string import- \
     csv export-csv compress-archive expand-archive type copy move del erase ren rename xcopy robocopy dir md \
-    mkdir rd rmdir cd chdir pushd more findstr fc attrib icacls takeown notepad mklink replace"
-        .split_ascii_whitespace()
-        .collect()
-});
+    mkdir rd rmdir cd chdir pushd more findstr fc attrib icacls takeown notepad mklink replace",
+);
 
 /// The way in which a script uses a path that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,24 +81,9 @@ pub(super) fn file_accesses(facts: &Facts) -> impl Iterator<Item = FileAccess<'_
     let accesses = mentions
         .chain(&facts.mounts)
         .map(|named_path| (named_path, FileUse::Named))
-        .chain(
-            facts
-                .reads
-                .iter()
-                .map(|named_path| (named_path, FileUse::Read)),
-        )
-        .chain(
-            facts
-                .writes
-                .iter()
-                .map(|named_path| (named_path, FileUse::Write)),
-        )
-        .chain(
-            facts
-                .runs
-                .iter()
-                .map(|named_path| (named_path, FileUse::Run)),
-        );
+        .chain(with_use(&facts.reads, FileUse::Read))
+        .chain(with_use(&facts.writes, FileUse::Write))
+        .chain(with_use(&facts.runs, FileUse::Run));
     accesses
         .filter(move |(named_path, file_use)| {
             !facts.location.is_elsewhere
@@ -115,6 +96,15 @@ pub(super) fn file_accesses(facts: &Facts) -> impl Iterator<Item = FileAccess<'_
             start_folder: facts.location.relative_folder.as_deref(),
             file_use,
         })
+}
+
+fn with_use(
+    named_paths: &[NamedPath],
+    file_use: FileUse,
+) -> impl Iterator<Item = (&NamedPath, FileUse)> {
+    named_paths
+        .iter()
+        .map(move |named_path| (named_path, file_use))
 }
 
 /// Reports whether an argument is not a path: `\n`, `\\033[1m`, `/s` and the like.

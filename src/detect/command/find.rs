@@ -1,64 +1,47 @@
 //! The files that `find` lists.
 
+use super::options::short_letters;
 use super::value::{Field, Value};
+use crate::text::quick::WordSet;
 
-/// Tests that exclude some files.
-const FILTERS: [&str; 24] = [
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-newer",
-    "-size",
-    "-empty",
-    "-user",
-    "-group",
-    "-inum",
-    "-lname",
-    "-perm",
-    "-nouser",
-    "-xtype",
-    "-samefile",
-    "-e",
-];
-/// Actions that print something other than names, or nothing.
-const ACTIONS: [&str; 13] = [
-    "-exec",
-    "-execdir",
-    "-ok",
-    "-okdir",
-    "-x",
-    "--exec",
-    "-X",
-    "--exec-batch",
-    "-delete",
-    "-printf",
-    "-fprint",
-    "-ls",
-    "-quit",
-];
+/// Tests that select a few files, wherever they are.
+static NAMED: WordSet =
+    WordSet::new("-name -iname -path -ipath -wholename -regex -iregex -empty -inum -samefile");
+/// Further tests that exclude some files.
+static FILTERS: WordSet = WordSet::new(
+    "-mtime -mmin -atime -amin -ctime -newer -size -user -group -lname -perm -nouser -xtype -e",
+);
+/// Actions that print something other than names, or nothing, besides those that run a command.
+static ACTIONS: WordSet = WordSet::new("-delete -printf -fprint -ls -quit");
+
+/// Reports whether `fd` runs the command after an option on the files that it finds.
+pub(super) fn runs_by_fd(option: &str) -> bool {
+    matches!(option, "-x" | "--exec" | "-X" | "--exec-batch")
+}
+
+/// Reports whether `find` or `fd` runs the command after an option.
+pub(super) fn runs_command(option: &str) -> bool {
+    matches!(option, "-exec" | "-execdir" | "-ok" | "-okdir") || runs_by_fd(option)
+}
 
 /// Reports whether the tests exclude files: `-name '*'` does not.
 pub(super) fn narrows(arguments: &[Field]) -> bool {
     arguments.iter().enumerate().any(|(at, f)| {
-        let value = arguments
-            .get(at + 1)
-            .map_or("", |value| value.text.as_str());
+        let value = value_at(arguments, at + 1);
         let matches_all = if f.text.ends_with("regex") {
             value == ".*"
         } else {
             matches!(value, "*" | "**" | "*.*")
         };
-        FILTERS.contains(&f.text.as_str()) && !matches_all && !is_negated(arguments, at)
+        let excludes = [&NAMED, &FILTERS]
+            .iter()
+            .any(|tests| tests.contains(f.text.as_str()));
+        excludes && !matches_all && !is_negated(arguments, at)
     })
+}
+
+fn value_at(arguments: &[Field], at: usize) -> &str {
+    arguments.get(at).map_or("", |value| value.text.as_str())
 }
 
 /// Reports whether the test at `at` is negated. A negated test still matches most files of a
@@ -89,37 +72,11 @@ const DATABASES: [&str; 8] = [
     "/var/lib/elasticsearch",
     "/var/lib/etcd",
 ];
-/// Tests that select a few files, wherever they are.
-const NAMED: [&str; 10] = [
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-empty",
-    "-inum",
-    "-samefile",
-];
 /// Names of files that programs leave behind.
-const LEFT_BEHIND: [&str; 15] = [
-    ".pyc",
-    "__pycache__",
-    ".DS_Store",
-    "Thumbs.db",
-    ".tmp",
-    ".swp",
-    "~",
-    ".bak",
-    ".log",
-    "core",
-    ".gz",
-    ".orig",
-    ".rej",
-    ".old",
-    "node_modules",
-];
+static LEFT_BEHIND: WordSet = WordSet::new(
+    ".pyc __pycache__ .DS_Store Thumbs.db .tmp .swp ~ .bak .log core .gz .orig .rej .old \
+     node_modules",
+);
 
 /// Reports whether the tests exclude so many files that an action on those found from `starts` does
 /// not affect whole systems.
@@ -127,20 +84,14 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
     if !narrows(arguments) {
         return false;
     }
-    let value = |names: &[&str]| {
-        let at = (0..arguments.len()).find(|at| {
+    let name = (0..arguments.len())
+        .find(|at| {
             arguments
                 .get(*at)
-                .is_some_and(|f| names.contains(&f.text.as_str()))
+                .is_some_and(|f| NAMED.contains(f.text.as_str()))
                 && !is_negated(arguments, *at)
-        })?;
-        Some(
-            arguments
-                .get(at + 1)
-                .map_or("", |value| value.text.as_str()),
-        )
-    };
-    let name = value(&NAMED);
+        })
+        .map(|at| value_at(arguments, at + 1));
     let is = |start: &&Field, folders: &[&str]| {
         let path = start.text.trim_end_matches('/');
         folders.contains(&if path.is_empty() { "/" } else { path })
@@ -161,44 +112,24 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
 }
 
 /// Options of `fd` whose value does not exclude files by name or property.
-const VALUED_BY_FD: [&str; 13] = [
-    "-t",
-    "--type",
-    "-d",
-    "--max-depth",
-    "--min-depth",
-    "--exact-depth",
-    "-E",
-    "--exclude",
-    "-c",
-    "--color",
-    "-j",
-    "--threads",
-    "--format",
-];
+static VALUED_BY_FD: WordSet = WordSet::new(
+    "-t --type -d --max-depth --min-depth --exact-depth -E --exclude -c --color -j --threads \
+     --format",
+);
 /// Options of `fd` whose value excludes files.
-const FILTERS_OF_FD: [&str; 11] = [
-    "-e",
-    "--extension",
-    "-S",
-    "--size",
-    "-o",
-    "--owner",
-    "--changed-within",
-    "--changed-before",
-    "--newer",
-    "--older",
-    "--and",
-];
+static FILTERS_OF_FD: WordSet = WordSet::new(
+    "-e --extension -S --size -o --owner --changed-within --changed-before --newer --older --and",
+);
 /// Patterns of `fd` that match every name.
 const ANY_NAME: [&str; 5] = [".", ".*", "", "^", "*"];
 
 /// Returns the arguments of `find` for those of `fd`: the folders, then a test if names or
 /// properties exclude files, then the command that it runs.
 pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
-    let runs =
-        |field: &Field| matches!(field.text.as_str(), "-x" | "--exec" | "-X" | "--exec-batch");
-    let end = arguments.iter().position(runs).unwrap_or(arguments.len());
+    let end = arguments
+        .iter()
+        .position(|field| runs_by_fd(&field.text))
+        .unwrap_or(arguments.len());
     let (search, command) = arguments.split_at(end);
     let mut folders = Vec::new();
     let mut operands = Vec::new();
@@ -256,16 +187,12 @@ pub(super) fn listed_in_file(file: Option<&Value>) -> Vec<Field> {
 /// Returns the output of `ls` for folders: all names in them, or their paths if it lists the
 /// folders themselves.
 pub(super) fn ls_output(arguments: &[Field]) -> Option<String> {
-    let short = |field: &&Field| field.text.starts_with('-') && !field.text.starts_with("--");
-    let themselves = arguments.iter().any(|field| field.text == "--directory")
-        || arguments
-            .iter()
-            .filter(short)
-            .any(|field| field.text.contains('d'));
-    let long = arguments
-        .iter()
-        .filter(short)
-        .any(|field| field.text.contains(['l', 'o', 'g', 's', 'i']));
+    let has_any = |letters: &[char]| {
+        let mut options = arguments.iter().filter_map(|f| short_letters(&f.text));
+        options.any(|option| option.contains(letters))
+    };
+    let themselves = arguments.iter().any(|field| field.text == "--directory") || has_any(&['d']);
+    let long = has_any(&['l', 'o', 'g', 's', 'i']);
     let operands: Vec<&str> = arguments
         .iter()
         .map(|field| field.text.as_str())
@@ -294,7 +221,9 @@ pub(super) fn ls_output(arguments: &[Field]) -> Option<String> {
 pub(super) fn find_output(arguments: &[Field]) -> Option<String> {
     let folders: Vec<&Field> = start_folders(arguments).collect();
     if narrows_at(arguments, &folders)
-        || arguments.iter().any(|f| ACTIONS.contains(&f.text.as_str()))
+        || arguments
+            .iter()
+            .any(|f| ACTIONS.contains(f.text.as_str()) || runs_command(&f.text))
     {
         return None;
     }

@@ -81,26 +81,23 @@ fn match_class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) 
     }
 }
 
+/// Returns the offsets at which a prefix or suffix may end or start.
+fn boundaries(text: &str) -> impl Iterator<Item = usize> {
+    let starts = text.char_indices().map(|(at, _)| at);
+    starts.chain([text.len()]).take(256)
+}
+
 /// Removes a prefix, as `${text#pattern}` or, if `longest`, `${text##pattern}` does.
 pub(super) fn trim_start<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t str {
-    let ends = text
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain([text.len()])
-        .take(256);
-    let mut fits = ends.filter(|end| matches(pattern, text.get(..*end).unwrap_or("")));
+    let mut fits = boundaries(text).filter(|end| matches(pattern, text.get(..*end).unwrap_or("")));
     let end = if longest { fits.last() } else { fits.next() };
     end.and_then(|end| text.get(end..)).unwrap_or(text)
 }
 
 /// Removes a suffix, as `${text%pattern}` or, if `longest`, `${text%%pattern}` does.
 pub(super) fn trim_end<'t>(text: &'t str, pattern: &str, longest: bool) -> &'t str {
-    let starts = text
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain([text.len()])
-        .take(256);
-    let mut fits = starts.filter(|start| matches(pattern, text.get(*start..).unwrap_or("")));
+    let mut fits =
+        boundaries(text).filter(|start| matches(pattern, text.get(*start..).unwrap_or("")));
     let start = if longest { fits.next() } else { fits.last() };
     start.and_then(|start| text.get(..start)).unwrap_or(text)
 }

@@ -31,11 +31,7 @@ impl Reader<'_> {
             return;
         };
         let to_value = |value: String| Value::text(value).with(taint);
-        let items = |items: Vec<String>| Value {
-            items,
-            known: true,
-            taint,
-        };
+        let items = |items: Vec<String>| Value::list(items).with(taint);
         if lines {
             let name = names.first().map_or("MAPFILE", String::as_str);
             let line_end =

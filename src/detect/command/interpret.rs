@@ -7,6 +7,25 @@ use super::tcl;
 use super::value::{Field, Taint, Value};
 use super::wrappers::value_of;
 
+/// Options of interpreters whose value is code.
+const INLINE: [&str; 15] = [
+    "-c",
+    "-e",
+    "-E",
+    "-r",
+    "-p",
+    "-pe",
+    "-ne",
+    "-le",
+    "-B",
+    "--eval",
+    "--print",
+    "--execute",
+    "-ex",
+    "eval",
+    "-eval",
+];
+
 impl Reader<'_> {
     /// Reads what an interpreter runs: an argument, a file, or its input.
     pub(super) fn interpret(
@@ -17,42 +36,6 @@ impl Reader<'_> {
         input: &Value,
     ) {
         let program = facts.program.clone();
-        let (inline, first_operand): (&[&str], _) = match kind {
-            ScriptKind::Shell => (&["-c"], true),
-            ScriptKind::Windows => (
-                &[
-                    "-c",
-                    "-Command",
-                    "-command",
-                    "/c",
-                    "/C",
-                    "/k",
-                    "/K",
-                    "-EncodedCommand",
-                ],
-                true,
-            ),
-            ScriptKind::Code => (
-                &[
-                    "-c",
-                    "-e",
-                    "-E",
-                    "-r",
-                    "-p",
-                    "-pe",
-                    "-ne",
-                    "-le",
-                    "-B",
-                    "--eval",
-                    "--print",
-                    "--execute",
-                    "-ex",
-                    "eval",
-                    "-eval",
-                ],
-                true,
-            ),
-        };
         if kind == ScriptKind::Windows {
             self.read_windows_inline(&program, arguments, facts);
             // Without a script, the interpreter runs its input: `curl … | pwsh -NoProfile -`.
@@ -71,7 +54,14 @@ impl Reader<'_> {
         } else if kind == ScriptKind::Code && program.starts_with("gdb") {
             None
         } else {
-            value_of(arguments, inline)
+            value_of(
+                arguments,
+                if kind == ScriptKind::Code {
+                    &INLINE
+                } else {
+                    &["-c"]
+                },
+            )
         };
         let attached = if code.is_none() && !awk && kind == ScriptKind::Code {
             attached_code(arguments)
@@ -80,23 +70,22 @@ impl Reader<'_> {
         };
         if let Some(code) = code.or(attached.as_ref()) {
             facts.executes |= code.taint;
-            let text = code.text.clone();
-            let taint = code.taint;
+            let text = &code.text;
             match kind {
                 ScriptKind::Shell => {
                     let after = arguments
                         .iter()
-                        .position(|f| f.text == text)
+                        .position(|f| f.text == *text)
                         .map_or(arguments.len(), |at| at + 1);
                     let script_arguments = arguments.get(after..).unwrap_or_default();
                     if let Some(name) = script_arguments.first() {
-                        self.assign("0", Value::text(name.text.clone()).with(name.taint));
+                        self.assign("0", name.value());
                     }
                     self.set_positional(script_arguments.get(1..).unwrap_or_default());
-                    self.read_inner_script(&text, input);
+                    self.read_inner_script(text, input);
                     self.variables.remove("0");
                 }
-                _ => self.read_foreign_code(&program, &text, taint),
+                _ => self.read_foreign_code(&program, text, code.taint),
             }
             return;
         }
@@ -106,13 +95,9 @@ impl Reader<'_> {
                 "-m" | "--version" | "-V" | "--help" | "-h" | "-v"
             )
         }) && kind == ScriptKind::Code;
-        let operand = if first_operand {
-            arguments
-                .iter()
-                .find(|f| !f.text.starts_with('-') || f.text == "-")
-        } else {
-            None
-        };
+        let operand = arguments
+            .iter()
+            .find(|f| !f.text.starts_with('-') || f.text == "-");
         let operand = operand.filter(|f| {
             f.text != "-"
                 && f.text != "/dev/stdin"
@@ -136,7 +121,7 @@ impl Reader<'_> {
             }
             None => {
                 facts.executes |= input.taint;
-                self.run_text(kind, &program, &input.clone());
+                self.run_text(kind, &program, input);
             }
         }
     }
@@ -174,10 +159,8 @@ fn attached_code(arguments: &[Field]) -> Option<Field> {
         let code = FLAGS
             .iter()
             .find_map(|flag| field.text.strip_prefix(flag))?;
-        code.contains(['(', '"', '\'', ';', '`']).then(|| Field {
-            taint: field.taint,
-            ..Field::plain(code)
-        })
+        code.contains(['(', '"', '\'', ';', '`'])
+            .then(|| Field::plain(code).with(field.taint))
     })
 }
 

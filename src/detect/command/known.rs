@@ -1,10 +1,10 @@
 //! The data about one program.
 
-use super::options::{Download, Options};
+use super::options::{self, Download, Options};
 use super::traits::Traits;
 use super::value::Field;
 use super::wrappers::Runner;
-use crate::document::{Located, Table};
+use crate::document::Table;
 
 /// Number of leading arguments in which words that make a program print a credential may be.
 const WORDS_BEFORE: usize = 16;
@@ -46,9 +46,6 @@ pub(super) struct Program {
 impl Program {
     /// Parses a `[[program]]` table and reports its faults.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
-        let values = |list: Vec<Located<String>>| {
-            list.into_iter().map(|item| item.value).collect::<Vec<_>>()
-        };
         let traits = Traits::read(table);
         let interprets = if table.has("interprets") {
             table.choice("interprets", &ScriptKind::WORDS).map(Some)
@@ -62,16 +59,11 @@ impl Program {
         let download = table
             .table("download")
             .map(|download| Download::read(&download));
-        let decodes = table
-            .has("decodes")
-            .then(|| values(table.strings("decodes")));
-        let words = |words: Located<String>| words.value.split(' ').map(str::to_owned).collect();
-        let prints_secret = table
-            .strings("prints_secret")
-            .into_iter()
-            .map(words)
-            .collect();
-        let sql = values(table.strings("sql"));
+        let decodes = table.has("decodes").then(|| table.values("decodes"));
+        let words = |words: String| words.split(' ').map(str::to_owned).collect();
+        let prints_secret = table.values("prints_secret").into_iter().map(words);
+        let prints_secret = prints_secret.collect();
+        let sql = table.values("sql");
         let runners = runs.map_or_else(|| Some(Vec::new()), |runner| Some(vec![runner?]));
         let program = Self {
             traits: traits?,
@@ -148,7 +140,7 @@ impl Program {
     pub(super) fn decodes(&self, arguments: &[Field]) -> bool {
         let short = |text: &str, option: &str| {
             let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
-            let cluster = text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
+            let cluster = text.len() > 2 && options::short_letters(text).is_some();
             cluster && letter.is_some_and(|letter| text.ends_with(letter))
         };
         self.decodes.as_ref().is_some_and(|options| {

@@ -3,6 +3,7 @@
 
 use super::quote;
 pub(super) use super::tokens::{Flow, Piece, Token, Word};
+use super::words::plain;
 
 struct Lexer<'t> {
     text: &'t str,
@@ -64,6 +65,15 @@ impl<'t> Lexer<'t> {
         end
     }
 
+    /// Returns the text up to the closing bracket, after an opening one of `length` bytes, and moves
+    /// past it.
+    fn read_bracketed(&mut self, length: usize, closer: u8) -> &'t str {
+        let start = self.at + length;
+        let end = self.find_closing(start, closer);
+        self.at = end + 1;
+        quote::cut(self.text, start, end)
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -79,7 +89,7 @@ impl<'t> Lexer<'t> {
                     self.push_operator(Token::End, 1);
                     self.read_here_bodies();
                 }
-                b'#' if !self.in_word => self.skip_comment(),
+                b'#' if !self.in_word => self.at = quote::find(self.bytes, self.at, b'\n'),
                 b';' if matches!(self.peek(1), b';' | b'&') => {
                     let length = if self.peek(1) == b';' && self.peek(2) == b'&' {
                         3
@@ -147,53 +157,36 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn skip_comment(&mut self) {
-        while self.at < self.bytes.len() && self.peek(0) != b'\n' {
-            self.at += 1;
-        }
-    }
-
     /// Reports whether the word so far is `name=`.
     fn is_assignment(&self) -> bool {
-        matches!(self.word.as_slice(), [Piece::Text { text, quoted: false }] if text.ends_with('=')
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'+' | b'=')))
+        plain(&self.word).is_some_and(|text| {
+            let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'+' | b'=');
+            text.ends_with('=') && text.bytes().all(is_part)
+        })
     }
 
     fn read_array(&mut self) {
-        let end = self.find_closing(self.at + 1, b')');
-        let inside = quote::cut(self.text, self.at + 1, end);
-        let mut items = Lexer::new(inside);
+        let mut items = Lexer::new(self.read_bracketed(1, b')'));
         items.in_list = true;
         items.run();
         for token in items.tokens {
             if let Token::Word(word, _) = token {
                 self.word.extend(word);
-                self.word.push(Piece::Text {
-                    text: ITEM.into(),
-                    quoted: true,
-                });
+                self.word.push(Piece::quoted(ITEM));
             }
         }
-        self.at = end + 1;
     }
 
     fn read_process(&mut self) {
-        let end = self.find_closing(self.at + 2, b')');
-        let script = quote::cut(self.text, self.at + 2, end).to_owned();
         self.begin_word();
+        let script = self.read_bracketed(2, b')').to_owned();
         self.word.push(Piece::Process { script });
-        self.at = end + 1;
     }
 
     fn read_angle(&mut self) {
         // Digits or `{name}` right before the redirection name its descriptor and are not a word of
         // their own.
-        if let [
-            Piece::Text {
-                text,
-                quoted: false,
-            },
-        ] = self.word.as_slice()
+        if let Some(text) = plain(&self.word)
             && (text.bytes().all(|b| b.is_ascii_digit())
                 || (text.starts_with('{') && text.ends_with('}')))
         {
@@ -254,10 +247,7 @@ impl<'t> Lexer<'t> {
         self.pending
             .push((self.tokens.len(), delimiter, quoted, tabs));
         // Never empty; otherwise the next word would be taken as the target.
-        let target = vec![Piece::Text {
-            text: String::new(),
-            quoted: true,
-        }];
+        let target = vec![Piece::quoted("")];
         self.tokens.push(Token::Redirect {
             flow: Flow::Here,
             target,
@@ -285,10 +275,7 @@ impl<'t> Lexer<'t> {
             }
             let body = quote::cut(self.text, start, end);
             let word = if quoted {
-                vec![Piece::Text {
-                    text: body.to_owned(),
-                    quoted: true,
-                }]
+                vec![Piece::quoted(body)]
             } else {
                 lex_body(body)
             };
@@ -361,10 +348,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn push_literal(&mut self, quoted: bool) {
-        let c = self
-            .text
-            .get(self.at..)
-            .and_then(|rest| rest.chars().next());
+        let c = quote::char_at(self.text, self.at);
         if let Some(c) = c {
             let mut buffer = [0; 4];
             self.push(c.encode_utf8(&mut buffer), quoted);
@@ -417,22 +401,17 @@ impl<'t> Lexer<'t> {
         }
         match (self.peek(1), self.peek(2)) {
             (b'(', b'(') => {
-                let end = self.find_closing(self.at + 3, b')');
-                let inside = quote::cut(self.text, self.at + 3, end).to_owned();
+                let inside = self.read_bracketed(3, b')').to_owned();
                 self.word.push(Piece::Arithmetic { inside });
-                self.at = end + 1 + usize::from(self.bytes.get(end + 1) == Some(&b')'));
+                self.at += usize::from(self.peek(0) == b')');
             }
             (b'(', _) => {
-                let end = self.find_closing(self.at + 2, b')');
-                let script = quote::cut(self.text, self.at + 2, end).to_owned();
+                let script = self.read_bracketed(2, b')').to_owned();
                 self.word.push(Piece::Run { script, quoted });
-                self.at = end + 1;
             }
             (b'{', _) => {
-                let end = self.find_closing(self.at + 2, b'}');
-                let inside = quote::cut(self.text, self.at + 2, end).to_owned();
+                let inside = self.read_bracketed(2, b'}').to_owned();
                 self.word.push(Piece::Variable { inside, quoted });
-                self.at = end + 1;
             }
             (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!' | b'0'..=b'9', _) => {
                 let inside = quote::cut(self.text, self.at + 1, self.at + 2).to_owned();
@@ -440,12 +419,9 @@ impl<'t> Lexer<'t> {
                 self.at += 2;
             }
             (b'a'..=b'z' | b'A'..=b'Z' | b'_', _) => {
-                let start = self.at + 1;
-                self.at = start;
-                while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == b'_' {
-                    self.at += 1;
-                }
-                let inside = quote::cut(self.text, start, self.at).to_owned();
+                let rest = self.text.get(self.at + 1..).unwrap_or_default();
+                let inside = quote::split_name(rest).0.to_owned();
+                self.at += 1 + inside.len();
                 self.word.push(Piece::Variable { inside, quoted });
             }
             _ => self.push_literal(quoted),

@@ -87,19 +87,13 @@ impl Reader<'_> {
                     || rest.is_empty() && (enters || field.text.ends_with('/'));
                 behind.then_some((rest, target))
             })?;
+            let text = match format!("{}{rest}", target.trim_end_matches('/')) {
+                text if text.is_empty() => "/".to_owned(),
+                text => text,
+            };
             Some(Field {
-                text: format!("{}{rest}", target.trim_end_matches('/')),
+                text,
                 ..field.clone()
-            })
-            .map(|field| {
-                if field.text.is_empty() {
-                    Field {
-                        text: "/".to_owned(),
-                        ..field
-                    }
-                } else {
-                    field
-                }
             })
         };
         if !fields.iter().skip(1).any(|field| resolved(field).is_some()) {

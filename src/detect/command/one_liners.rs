@@ -65,19 +65,12 @@ fn literals(mut rest: &str) -> Option<(String, &str)> {
             .chars()
             .next()
             .filter(|c| matches!(c, '\'' | '"' | '`'))?;
-        let inside = rest.get(1..)?;
-        let mut escaped = false;
-        let end = inside.char_indices().find_map(|(at, c)| {
-            let is_end = c == mark && !escaped;
-            escaped = c == '\\' && !escaped;
-            is_end.then_some(at)
-        })?;
-        let text = inside.get(..end)?;
+        let (text, after) = quote::split_unescaped(rest.get(1..)?, mark)?;
         if mark != '\'' && (text.contains('$') || text.contains("#{")) || text.contains('%') {
             return None;
         }
         out.push_str(&quote::decode_escapes(text));
-        rest = inside.get(end + 1..)?.trim_start_matches([' ', '\t']);
+        rest = after.trim_start_matches([' ', '\t']);
         match rest.chars().next() {
             None | Some(')' | ';' | '\n' | '}') => return Some((out, rest)),
             Some(joint @ ('+' | '.' | ',')) => {

@@ -26,14 +26,6 @@ pub(super) struct Download {
     saves: Option<Vec<String>>,
 }
 
-fn strings(table: &Table<'_>, key: &str) -> Vec<String> {
-    table
-        .strings(key)
-        .into_iter()
-        .map(|item| item.value)
-        .collect()
-}
-
 impl Options {
     /// Parses `options` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Self {
@@ -45,10 +37,8 @@ impl Options {
     /// Parses `short` and `long` among the keys of a table.
     pub(super) fn read_keys(table: &Table<'_>) -> Self {
         Self {
-            short: table
-                .string("short")
-                .map_or_else(String::new, |short| short.value),
-            long: strings(table, "long"),
+            short: table.value("short").unwrap_or_default(),
+            long: table.values("long"),
         }
     }
 
@@ -87,15 +77,21 @@ impl Options {
 impl Download {
     /// Parses `download` of a `[[program]]` table and reports faults.
     pub(super) fn read(table: &Table<'_>) -> Self {
-        let saves = table.has("saves").then(|| strings(table, "saves"));
+        let saves = table.has("saves").then(|| table.values("saves"));
         let download = Self {
-            output: strings(table, "output"),
-            folder: strings(table, "folder"),
+            output: table.values("output"),
+            folder: table.values("folder"),
             saves,
         };
         table.finish();
         download
     }
+}
+
+/// Returns the letters of a word that combines short options: `rf` of `-rf`.
+pub(super) fn short_letters(word: &str) -> Option<&str> {
+    word.strip_prefix('-')
+        .filter(|letters| !letters.starts_with('-'))
 }
 
 /// An argument as its program reads it.
@@ -104,6 +100,24 @@ pub(super) enum Argument<'f> {
     /// An option without its hyphens, and the value that it takes.
     Option(&'f str, Option<&'f str>),
     Operand(&'f str),
+}
+
+impl<'f> Argument<'f> {
+    /// Returns the URL that a program that downloads takes from this argument.
+    pub(super) fn url(&self) -> Option<&'f str> {
+        match self {
+            Self::Operand(url) | Self::Option("url", Some(url)) => Some(url),
+            Self::Option(..) => None,
+        }
+    }
+
+    /// Returns the value of an option if it is one of `names`.
+    fn value_of(&self, names: &[String]) -> Option<&'f str> {
+        match self {
+            Self::Option(name, value) if names.iter().any(|other| other == name) => *value,
+            _ => None,
+        }
+    }
 }
 
 /// Returns the arguments of a program that downloads, in order; nothing for other programs.
@@ -210,35 +224,28 @@ pub(super) fn saved_files(program: &Program, arguments: &[Field]) -> Vec<String>
         return Vec::new();
     };
     let parsed = parse(program, arguments);
-    let is_among = |names: &[String], name: &str| names.iter().any(|candidate| candidate == name);
-    let folder = parsed.iter().find_map(|argument| match argument {
-        Argument::Option(name, Some(value)) if is_among(&download.folder, name) => Some(*value),
-        _ => None,
-    });
+    let folder = parsed
+        .iter()
+        .find_map(|argument| argument.value_of(&download.folder));
     let within = |name: &str| match folder.filter(|_| !name.starts_with(['/', '~'])) {
         Some(folder) => format!("{}/{name}", folder.trim_end_matches('/')),
         None => name.to_owned(),
     };
     let mut files: Vec<String> = parsed
         .iter()
-        .filter_map(|argument| match argument {
-            Argument::Option(name, Some(value)) if is_among(&download.output, name) => Some(*value),
-            _ => None,
-        })
+        .filter_map(|argument| argument.value_of(&download.output))
         .map(within)
         .collect();
     let by_url = match &download.saves {
-        Some(names) => parsed
-            .iter()
-            .any(|argument| matches!(argument, Argument::Option(name, _) if is_among(names, name))),
+        Some(names) => parsed.iter().any(
+            |argument| matches!(argument, Argument::Option(name, _) if names.iter().any(|other| other == name)),
+        ),
         None => files.is_empty(),
     };
     if by_url {
-        let urls = parsed.iter().filter_map(|argument| match argument {
-            Argument::Operand(url) | Argument::Option("url", Some(url)) => Some(*url),
-            Argument::Option(..) => None,
-        });
-        for name in urls
+        for name in parsed
+            .iter()
+            .filter_map(Argument::url)
             .filter_map(|url| url.rsplit_once('/'))
             .map(|(_, name)| name)
             .filter(|name| !name.is_empty())
@@ -280,9 +287,12 @@ pub(super) fn prints_to(program: &str, option: &str) -> bool {
 mod tests {
     use super::*;
     use crate::detect::command::programs::Programs;
+    use std::sync::Arc;
 
-    fn fields(line: &str) -> Vec<Field> {
-        line.split(' ').map(Field::plain).collect()
+    fn command(line: &str) -> (Vec<Field>, Arc<Program>) {
+        let words: Vec<Field> = line.split(' ').map(Field::plain).collect();
+        let program = Programs::builtin().get(&words[0].text).cloned();
+        (words, program.unwrap_or_default())
     }
 
     #[test]
@@ -301,11 +311,7 @@ mod tests {
             ("useradd -m -- -ou", None),
             ("unknown -abc", None),
         ] {
-            let words = fields(line);
-            let program = Programs::builtin()
-                .get(&words[0].text)
-                .cloned()
-                .unwrap_or_default();
+            let (words, program) = command(line);
             assert_eq!(
                 split_options(&words[0].text, &program, &words[1..]).as_deref(),
                 spread_out,
@@ -339,11 +345,7 @@ mod tests {
             ("xh -d https://a.example/x.sh", "x.sh"),
             ("ls -o f", ""),
         ] {
-            let words = fields(line);
-            let program = Programs::builtin()
-                .get(&words[0].text)
-                .cloned()
-                .unwrap_or_default();
+            let (words, program) = command(line);
             assert_eq!(
                 saved_files(&program, &words[1..]).join(" "),
                 files,

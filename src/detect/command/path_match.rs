@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::glob;
 use super::path_classes::CLASSES;
 use super::paths;
-use crate::text::quick::QuickMap;
+use crate::text::quick::{QuickMap, WordSet};
 
 /// A set of path classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,14 @@ impl Classes {
             .iter()
             .position(|(candidate, _)| *candidate == name)
             .map(|at| Self(1 << at))
+    }
+
+    /// Returns the set of the classes of these names.
+    pub(in crate::detect) fn from_names(names: &[&str]) -> Self {
+        names
+            .iter()
+            .filter_map(|name| Self::from_name(name))
+            .fold(Self::NONE, Self::join)
     }
 
     pub(in crate::detect) fn names() -> impl Iterator<Item = &'static str> {
@@ -242,24 +250,13 @@ static ROOTED: LazyLock<Table> = LazyLock::new(|| Table::new(false));
 static ANYWHERE: LazyLock<Table> = LazyLock::new(|| Table::new(true));
 
 /// Names of files that match the patterns for keys, but are public or only examples.
-const PUBLIC: [&str; 9] = [
-    "known_hosts",
-    "known_hosts.old",
-    "authorized_keys",
-    "authorized_keys2",
-    ".env.example",
-    ".env.sample",
-    ".env.template",
-    ".env.test",
-    ".env.dist",
-];
+static PUBLIC: WordSet = WordSet::new(
+    "known_hosts known_hosts.old authorized_keys authorized_keys2 .env.example .env.sample \
+     .env.template .env.test .env.dist",
+);
 
-static SECRET: LazyLock<Classes> = LazyLock::new(|| {
-    ["credential", "env-file"]
-        .into_iter()
-        .filter_map(Classes::from_name)
-        .fold(Classes::NONE, Classes::join)
-});
+pub(super) static SECRET: LazyLock<Classes> =
+    LazyLock::new(|| Classes::from_names(&["credential", "env-file"]));
 
 /// Reports whether a word must be classified: it may be more than a name, or it is a name that has
 /// a class.

@@ -121,10 +121,7 @@ impl<'r, 'w> Session<'r, 'w> {
             b' ' | b'\t' | b'\r' => {}
             b'`' if next.is_ascii_whitespace() => return at + 2,
             b'<' if next == b'#' => {
-                return text
-                    .get(at..)
-                    .and_then(|rest| rest.find("#>"))
-                    .map_or(text.len(), |n| at + n + 2);
+                return quote::find_text(text, at, "#>") + 2;
             }
             b'#' if !glued => return quote::find(bytes, at, b'\n'),
             b'|' if next == b'|' => {
@@ -152,10 +149,7 @@ impl<'r, 'w> Session<'r, 'w> {
             }
             b'@' if matches!(next, b'\'' | b'"') => {
                 let close = if next == b'"' { "\n\"@" } else { "\n'@" };
-                let end = text
-                    .get(at + 2..)
-                    .and_then(|rest| rest.find(close))
-                    .map_or(text.len(), |n| at + 2 + n);
+                let end = quote::find_text(text, at + 2, close);
                 let inner = quote::cut(text, at + 2, end).trim_start_matches(['\r', '\n']);
                 let term = if next == b'"' {
                     self.expand_text(inner)
@@ -312,19 +306,11 @@ impl<'r, 'w> Session<'r, 'w> {
             if let Some(table) = table.filter(|_| self.tables.len() < MAX_TABLES) {
                 self.tables.insert(name.clone(), table);
             }
-            let old = if appends {
-                self.get(&name)
-            } else {
-                Term::default()
+            let result = match Some(self.get(&name)).filter(|old| appends && old.is_known()) {
+                Some(old) => old.plus(result),
+                None => result,
             };
-            self.set(
-                &name,
-                if old.is_known() {
-                    old.plus(result)
-                } else {
-                    result
-                },
-            );
+            self.set(&name, result);
         } else if piped {
             frame.input = Some(result);
         } else if !endless {

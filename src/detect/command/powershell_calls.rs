@@ -3,9 +3,10 @@
 use super::facts::{Behaviour, Facts};
 use super::powershell::Session;
 use super::powershell_terms::{RECURSIVE, first_match, to_fields};
-use super::term::{self, Term};
-use super::value::{Field, Taint, Value};
+use super::term::{self, Term, taint_of_terms};
+use super::value::{Field, Taint, Value, join_words, taint_of_fields};
 use super::windows_names::{aliases, cmdlet_of, cmdlets};
+use crate::text::quick::WordSet;
 
 /// Returns the last part of a type's name: `net.webclient` is `webclient`.
 fn short_name(name: &str) -> String {
@@ -30,6 +31,10 @@ fn operands(fields: &[Field]) -> impl Iterator<Item = &Field> {
         .filter(|field| !field.text.starts_with('-') || field.quoted)
 }
 
+fn operand_texts(fields: &[Field]) -> Vec<String> {
+    operands(fields).map(|field| field.text.clone()).collect()
+}
+
 impl Session<'_, '_> {
     pub(super) fn run_cmdlet(
         &mut self,
@@ -49,16 +54,15 @@ impl Session<'_, '_> {
             cmdlet_of(&base)
         };
         let name = canonical.map_or(base, String::from);
-        let total_taint = arguments
-            .iter()
-            .fold(taint | input.taint, |taint, field| taint | field.taint);
+        let total_taint = taint | input.taint | taint_of_fields(&arguments);
+        let first_operand = || {
+            let first = operands(&arguments).next();
+            first.map(|field| field.text.clone()).unwrap_or_default()
+        };
         match name.as_str() {
             "foreach-object" => return block.unwrap_or(input),
             "where-object" => {
-                return Term {
-                    taint: input.taint,
-                    ..Term::default()
-                };
+                return Term::unknown(input.taint);
             }
             "select-object" | "sort-object" | "out-string" | "convertfrom-json"
             | "convertto-json" | "format-list" | "tee-object" | "out-host" | "out-null"
@@ -71,17 +75,13 @@ impl Session<'_, '_> {
             | "join-string"
                 if targets.is_empty() =>
             {
-                let texts: Vec<String> = operands(&arguments)
-                    .map(|field| field.text.clone())
-                    .collect();
+                let texts = operand_texts(&arguments);
                 return match name.as_str() {
-                    "join-path" => Term::text(texts.join("\\")).with(total_taint),
-                    "get-item" => Term {
-                        name: "item".into(),
-                        ..Term::text(texts.join(" ")).with(total_taint)
-                    },
-                    _ => Term::text(texts.join(" ")).with(total_taint),
-                };
+                    "join-path" => Term::text(texts.join("\\")),
+                    "get-item" => Term::text(texts.join(" ")).with_name("item"),
+                    _ => Term::text(texts.join(" ")),
+                }
+                .with(total_taint);
             }
             "new-object" => {
                 let com = parameter(&arguments, &["-comobject"], 1);
@@ -92,36 +92,19 @@ impl Session<'_, '_> {
                     .map(|field| field.text.to_ascii_lowercase())
                     .unwrap_or_default();
                 self.note_object(&kind);
-                let rest: Vec<String> = operands(&arguments)
-                    .skip(1)
-                    .map(|field| field.text.clone())
-                    .collect();
-                return Term {
-                    items: rest,
-                    list: true,
-                    name: kind,
-                    taint: total_taint,
-                };
+                let rest = operand_texts(&arguments).into_iter().skip(1).collect();
+                return Term::list(rest).with_name(kind).with(total_taint);
             }
             "get-command" | "get-alias" => {
-                let pattern = operands(&arguments)
-                    .next()
-                    .map(|field| field.text.clone())
-                    .unwrap_or_default();
+                let pattern = first_operand();
                 let meaning = first_match(&pattern, aliases())
                     .and_then(cmdlet_of)
                     .or_else(|| first_match(&pattern, cmdlets()));
-                let unchanged = || Term::text(pattern.clone());
-                return meaning.map_or_else(
-                    || {
-                        if pattern.contains(['*', '?']) {
-                            Term::default()
-                        } else {
-                            unchanged()
-                        }
-                    },
-                    Term::text,
-                );
+                return match meaning {
+                    Some(name) => Term::text(name),
+                    None if pattern.contains(['*', '?']) => Term::default(),
+                    None => Term::text(pattern),
+                };
             }
             "set-alias" | "new-alias" => {
                 let mut names = operands(&arguments).map(|field| field.text.to_ascii_lowercase());
@@ -141,21 +124,13 @@ impl Session<'_, '_> {
                 return Term::default();
             }
             "get-variable" => {
-                let variable = operands(&arguments)
-                    .next()
-                    .map(|field| field.text.clone())
-                    .unwrap_or_default();
-                return self.get(&variable);
+                return self.get(&first_operand());
             }
             "invoke-expression" => {
-                let text = operands(&arguments)
-                    .map(|field| field.text.as_str())
-                    .collect::<Vec<_>>()
-                    .join(" ");
                 let text = if arguments.is_empty() {
                     input.clone().join("\n").first().to_owned()
                 } else {
-                    text
+                    join_words(operands(&arguments))
                 };
                 return self.evaluate(&text, total_taint);
             }
@@ -167,24 +142,10 @@ impl Session<'_, '_> {
         ) {
             self.fetches = true;
         }
-        const TAKERS: [&str; 16] = [
-            "remove-",
-            "clear-",
-            "stop-",
-            "set-",
-            "disable-",
-            "format-vol",
-            "move-",
-            "copy-",
-            "suspend-",
-            "restart-",
-            "reset-",
-            "initialize-",
-            "rename-",
-            "get-content",
-            "wevtutil",
-            "get-item",
-        ];
+        static TAKERS: WordSet = WordSet::new(
+            "remove- clear- stop- set- disable- format-vol move- copy- suspend- restart- reset- \
+             initialize- rename- get-content wevtutil get-item",
+        );
         if TAKERS.iter().any(|taker| name.starts_with(taker)) && input.is_known() {
             arguments.extend(to_fields(input.clone()).into_iter().take(64));
         }
@@ -213,19 +174,12 @@ impl Session<'_, '_> {
                 if filtered || paths.is_empty() {
                     return Term::unknown(output_taint);
                 }
-                Term {
-                    items: paths,
-                    list: true,
-                    name: if deep {
-                        RECURSIVE.into()
-                    } else {
-                        String::new()
-                    },
-                    taint: output_taint,
-                }
+                Term::list(paths)
+                    .with_name(if deep { RECURSIVE } else { "" })
+                    .with(output_taint)
             }
             "get-process" | "get-service" => {
-                let names: Vec<String> = operands(&arguments).map(|f| f.text.clone()).collect();
+                let names = operand_texts(&arguments);
                 Term::list(if names.is_empty() {
                     vec!["*".into()]
                 } else {
@@ -271,19 +225,10 @@ impl Session<'_, '_> {
     pub(super) fn get_property(&mut self, object: Term, name: &str) -> Term {
         match name.to_ascii_lowercase().as_str() {
             "historysavepath" => Term::text("ConsoleHost_history.txt"),
-            "length" | "count" => Term {
-                taint: object.taint,
-                ..Term::default()
-            },
+            "length" | "count" => Term::unknown(object.taint),
             _ if object.is_known() || object.taint != Taint::NONE => object,
-            name => Term {
-                name: if object.name.is_empty() {
-                    name.to_owned()
-                } else {
-                    object.name
-                },
-                ..object
-            },
+            name if object.name.is_empty() => object.with_name(name),
+            _ => object,
         }
     }
 
@@ -291,9 +236,7 @@ impl Session<'_, '_> {
     pub(super) fn call_method(&mut self, object: Term, name: &str, arguments: &[Term]) -> Term {
         let method = name.to_ascii_lowercase();
         let kind = short_name(&object.name);
-        let taint = arguments
-            .iter()
-            .fold(object.taint, |taint, term| taint | term.taint);
+        let taint = object.taint | taint_of_terms(arguments);
         let first = arguments
             .first()
             .map(Term::first)
@@ -325,10 +268,7 @@ impl Session<'_, '_> {
                 return Term::unknown(Taint::DOWNLOAD);
             }
             "create" if kind == "scriptblock" => {
-                return Term {
-                    name: "scriptblock".into(),
-                    ..Term::text(first).with(taint)
-                };
+                return Term::text(first).with_name("scriptblock").with(taint);
             }
             "invokescript" | "newscriptblock" | "invokecommand" | "expandstring" | "addscript" => {
                 return self.evaluate(&first, taint);
@@ -341,12 +281,8 @@ impl Session<'_, '_> {
             }
             "new" => {
                 self.note_object(&kind);
-                return Term {
-                    name: kind,
-                    items: arguments.iter().flat_map(|t| t.items.clone()).collect(),
-                    list: true,
-                    taint,
-                };
+                let items = arguments.iter().flat_map(|t| t.items.clone());
+                return Term::list(items.collect()).with_name(kind).with(taint);
             }
             "getstream" if self.connects => return Term::unknown(Taint::SOCKET | Taint::DOWNLOAD),
             "getenvironmentvariable" | "getfolderpath" => {
@@ -376,10 +312,7 @@ impl Session<'_, '_> {
                 .iter()
                 .filter(|t| t.is_known())
                 .take(2)
-                .map(|t| Field {
-                    taint: t.taint,
-                    ..Field::plain(t.first())
-                });
+                .map(|t| Field::plain(t.first()).with(t.taint));
             let mut parameters: Vec<Field> = fields.collect();
             if object.is_known() && !object.list {
                 parameters.insert(0, Field::plain(object.first()));
@@ -391,10 +324,7 @@ impl Session<'_, '_> {
             return Term::unknown(output_taint);
         }
         if method == "delete" && (object.is_known() || object.name == RECURSIVE) {
-            let parameters = to_fields(Term {
-                name: RECURSIVE.into(),
-                ..object
-            });
+            let parameters = to_fields(object.with_name(RECURSIVE));
             self.reader
                 .run_windows_program("remove-item", parameters, &[], taint, "");
             return Term::default();

@@ -112,11 +112,7 @@ pub(super) fn split_parameter(word: String) -> Vec<Field> {
 pub(super) fn to_fields(term: Term) -> Vec<Field> {
     let taint = term.taint;
     if term.items.is_empty() {
-        return vec![Field {
-            text: "$…".into(),
-            taint,
-            ..Field::default()
-        }];
+        return vec![Field::plain("$…").with(taint)];
     }
     let recursive = term.name == RECURSIVE;
     let mut out: Vec<Field> = term
@@ -178,10 +174,7 @@ pub(super) fn evaluate_expression(items: Vec<Item>) -> Term {
                 out = Some(match (out, operator.take()) {
                     (None, Some(sign)) if sign == "-join" => term.join(""),
                     (None, _) => term,
-                    (Some(before), None) => Term {
-                        taint: before.taint | term.taint,
-                        ..before
-                    },
+                    (Some(before), None) => before.with(term.taint),
                     (Some(before), Some(sign)) => apply_operator(before, &sign, term),
                 });
             }
@@ -229,10 +222,7 @@ fn apply_operator(before: Term, sign: &str, term: Term) -> Term {
             super::term::call("split", Some(&before), &[term]).unwrap_or(before)
         }
         "-as" | "-is" | "-bxor" | "-band" => before,
-        _ => Term {
-            taint: before.taint | term.taint,
-            ..Term::default()
-        },
+        _ => Term::unknown(before.taint | term.taint),
     }
 }
 
@@ -323,10 +313,7 @@ fn apply_cast(name: &str, value: Term) -> Term {
         "char[]" if value.list => value.into_letters(),
         "char[]" => super::term::call("tochararray", Some(&value), &[]).unwrap_or(value),
         "string" if value.list => value.join(" "),
-        "adsi" | "wmiclass" | "wmi" | "wmisearcher" => Term {
-            name: name.to_owned(),
-            ..value
-        },
+        "adsi" | "wmiclass" | "wmi" | "wmisearcher" => value.with_name(name),
         _ => value,
     }
 }

@@ -44,12 +44,8 @@ impl Session<'_, '_> {
             }
             Some(b'"') => {
                 let end = terms::double_end(bytes, at + 1);
-                (
-                    self.expand_text(quote::cut(text, at + 1, end))
-                        .items
-                        .concat(),
-                    end + 1,
-                )
+                let name = self.expand_text(quote::cut(text, at + 1, end));
+                (name.items.concat(), end + 1)
             }
             Some(b'$') => {
                 let end = terms::name_end(bytes, at + 1);
@@ -145,7 +141,7 @@ impl Session<'_, '_> {
         let in_hash = frame.kind == Kind::Hash;
         let mut started = !word.is_empty();
         let mut end = at;
-        while let Some(c) = text.get(end..).and_then(|rest| rest.chars().next()) {
+        while let Some(c) = quote::char_at(text, end) {
             let stops = match c {
                 c if c.is_whitespace() => true,
                 ';' | '|' | '&' | '(' | ')' | '{' | '}' | ',' | '>' => true,
@@ -165,7 +161,7 @@ impl Session<'_, '_> {
             match c {
                 '`' => {
                     end += 1;
-                    if let Some(next) = text.get(end..).and_then(|rest| rest.chars().next()) {
+                    if let Some(next) = quote::char_at(text, end) {
                         word.push(next);
                         end += next.len_utf8();
                     }
@@ -177,12 +173,8 @@ impl Session<'_, '_> {
                 }
                 '"' => {
                     let close = terms::double_end(text.as_bytes(), end + 1);
-                    word.push_str(
-                        &self
-                            .expand_text(quote::cut(text, end + 1, close))
-                            .items
-                            .concat(),
-                    );
+                    let inside = self.expand_text(quote::cut(text, end + 1, close));
+                    word.push_str(&inside.items.concat());
                     end = close + 1;
                 }
                 '$' => {
@@ -218,7 +210,7 @@ impl Session<'_, '_> {
         let mut out = Term::text("");
         let mut expansion = String::new();
         let mut at = 0;
-        while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        while let Some(c) = quote::char_at(text, at) {
             let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
             match c {
                 '`' => {

@@ -78,11 +78,7 @@ impl ProgramTable {
     /// Parses a table, except for the keys that describe and test it, and reports faults.
     pub fn read(table: &Table<'_>) -> Option<Self> {
         let id = table.required("id", "a name of lower-case words joined by hyphens");
-        let names: Vec<String> = table
-            .strings("names")
-            .into_iter()
-            .map(|name| name.value)
-            .collect();
+        let names = table.values("names");
         if names.is_empty() {
             table.missing("names", "the programs, without folders and without `.exe`");
         }

@@ -1,5 +1,6 @@
 //! Quotes and brackets: where they close, and how ANSI-C quoting is decoded.
 
+use crate::text::quick::WordSet;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -17,7 +18,38 @@ pub(super) fn find(bytes: &[u8], start: usize, wanted: u8) -> usize {
         .map_or(bytes.len(), |at| start + at)
 }
 
-/// Does the same, but skips characters that are escaped by a backslash.
+/// Returns the position of the next `wanted` from `start`, or the end.
+pub(super) fn find_text(text: &str, start: usize, wanted: &str) -> usize {
+    text.get(start..)
+        .and_then(|rest| rest.find(wanted))
+        .map_or(text.len(), |at| start + at)
+}
+
+/// Returns the character that starts at an offset.
+pub(super) fn char_at(text: &str, at: usize) -> Option<char> {
+    text.get(at..)?.chars().next()
+}
+
+/// Returns the name of letters, digits and underscores that a text begins with, and the rest.
+pub(super) fn split_name(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// Splits a text at the first `by` that no backslash escapes.
+pub(super) fn split_unescaped(text: &str, by: char) -> Option<(&str, &str)> {
+    let mut escaped = false;
+    let at = text.find(|c: char| {
+        let is_end = c == by && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_end
+    })?;
+    Some((text.get(..at)?, text.get(at + by.len_utf8()..)?))
+}
+
+/// Does the same as [`find`], but skips characters that are escaped by a backslash.
 pub(super) fn find_unescaped(bytes: &[u8], start: usize, wanted: u8) -> usize {
     let mut at = start;
     while let Some(b) = bytes.get(at) {
@@ -66,17 +98,8 @@ pub(super) fn find_closing(bytes: &[u8], start: usize, closer: u8) -> usize {
 }
 
 /// Operators and parameters of PowerShell that search for what follows.
-const SEARCHES: [&str; 9] = [
-    "-match",
-    "-notmatch",
-    "-imatch",
-    "-cmatch",
-    "-like",
-    "-notlike",
-    "-ilike",
-    "-clike",
-    "-pattern",
-];
+static SEARCHES: WordSet =
+    WordSet::new("-match -notmatch -imatch -cmatch -like -notlike -ilike -clike -pattern");
 
 /// Reports whether a text ends with one of the operators that search for what follows.
 fn ends_in_search(text: &str) -> bool {
@@ -108,10 +131,7 @@ pub(super) fn strip_mentions(text: &str) -> String {
         out.push_str(cut(text, at, next));
         match bytes.get(next) {
             Some(b'\\') => {
-                let length = text
-                    .get(next + 1..)
-                    .and_then(|rest| rest.chars().next())
-                    .map_or(0, char::len_utf8);
+                let length = char_at(text, next + 1).map_or(0, char::len_utf8);
                 out.push_str(cut(text, next, next + 1 + length));
                 at = next + 1 + length;
             }
@@ -141,23 +161,16 @@ pub(super) fn strip_mentions(text: &str) -> String {
                 at = body.as_ref().map_or(next + 1, |body| body.end);
                 out.push_str(cut(text, next, body.map_or(next + 1, |body| body.start)));
             }
-            Some(b'\'') => {
-                let end = find(bytes, next + 1, b'\'');
+            Some(mark) => {
+                let (end, empty) = match mark {
+                    b'\'' => (find(bytes, next + 1, b'\''), "''"),
+                    _ => (find_unescaped(bytes, next + 1, b'"'), "\"\""),
+                };
                 let inside = cut(text, next + 1, end);
-                searched = ends_in_search(&out) || (searched && out.ends_with("'',"));
+                let list = out.strip_suffix(',').filter(|_| searched);
+                searched = ends_in_search(&out) || list.is_some_and(|list| list.ends_with(empty));
                 out.push_str(if searched || inside.contains([' ', '\n', '\t']) {
-                    "''"
-                } else {
-                    inside
-                });
-                at = end + 1;
-            }
-            Some(_) => {
-                let end = find_unescaped(bytes, next + 1, b'"');
-                let inside = cut(text, next + 1, end);
-                searched = ends_in_search(&out) || (searched && out.ends_with("\"\","));
-                out.push_str(if searched || inside.contains([' ', '\n', '\t']) {
-                    "\"\""
+                    empty
                 } else {
                     inside
                 });

@@ -13,7 +13,7 @@ use super::lex::{self, Flow, Token, Word};
 use super::programs::Programs;
 use super::resolved::{self, ResolvedWords};
 use super::script::Reading;
-use super::value::{Field, Taint, Value};
+use super::value::{Field, Taint, Value, taint_of_fields};
 use super::words::{assignment, keyword};
 use super::written_files::{FileState, WrittenFiles};
 
@@ -281,36 +281,18 @@ impl<'w> Reader<'w> {
     /// Sets `$1`, `$2` and so on, `$@` and `$*`.
     pub(super) fn set_positional(&mut self, arguments: &[Field]) {
         for (n, field) in arguments.iter().take(9).enumerate() {
-            self.assign(
-                &(n + 1).to_string(),
-                Value::text(field.text.clone()).with(field.taint),
-            );
+            self.assign(&(n + 1).to_string(), field.value());
         }
-        let taint = arguments
-            .iter()
-            .fold(Taint::NONE, |taint, f| taint | f.taint);
+        let taint = taint_of_fields(arguments);
         let items: Vec<String> = arguments.iter().map(|f| f.text.clone()).collect();
         self.spend_bytes(items.iter().map(String::len).sum());
-        self.assign(
-            "*",
-            Value {
-                items: if items.is_empty() {
-                    items.clone()
-                } else {
-                    vec![items.join(" ")]
-                },
-                known: true,
-                taint,
-            },
-        );
-        self.assign(
-            "@",
-            Value {
-                items,
-                known: true,
-                taint,
-            },
-        );
+        let joined = if items.is_empty() {
+            Value::empty()
+        } else {
+            Value::text(items.join(" "))
+        };
+        self.assign("*", joined.with(taint));
+        self.assign("@", Value::list(items).with(taint));
     }
 
     pub(super) fn set_alias(&mut self, name: &str, text: &str) {
@@ -472,7 +454,7 @@ impl<'w> Reader<'w> {
 
     pub(super) fn redirected_input(&mut self, flow: Flow, target: &Field, input: Value) -> Value {
         match flow {
-            Flow::Here => Value::text(target.text.clone()).with(target.taint),
+            Flow::Here => target.value(),
             Flow::Read | Flow::ReadWrite => match self.file_content(&target.text) {
                 Some(value) => value,
                 None => {

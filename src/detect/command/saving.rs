@@ -49,43 +49,32 @@ impl Reader<'_> {
             "tee" | "sponge" => {
                 let appends = arguments.iter().any(|f| {
                     f.text == "--append"
-                        || f.text.starts_with('-')
-                            && !f.text.starts_with("--")
-                            && f.text.contains('a')
+                        || options::short_letters(&f.text).is_some_and(|flags| flags.contains('a'))
                 });
-                for target in facts
-                    .operands()
-                    .map(|f| f.text.clone())
-                    .filter(|name| name != "-")
-                    .collect::<Vec<_>>()
-                {
+                for target in facts.operands().filter(|f| f.text != "-") {
                     if appends {
-                        self.append_file(&target, input.clone())
+                        self.append_file(&target.text, input.clone())
                     } else {
-                        self.keep_file(&target, input.clone())
+                        self.keep_file(&target.text, input.clone())
                     }
                 }
             }
             _ if facts.traits.has(Traits::FETCHES) => {
-                for path in facts
-                    .writes
-                    .iter()
-                    .map(|named_path| named_path.path.clone())
-                    .collect::<Vec<_>>()
-                {
-                    self.keep_file(&path, out.clone());
+                for named_path in &facts.writes {
+                    self.keep_file(&named_path.path, out.clone());
                 }
             }
             "cp" | "mv" | "ln" | "install" | "rsync" => {
-                let operands: Vec<String> = facts.operands().map(|f| f.text.clone()).collect();
+                let operands: Vec<&Field> = facts.operands().collect();
                 if let [source, target] = operands.as_slice() {
-                    let stdin = matches!(source.as_str(), "/dev/stdin" | "/dev/fd/0" | "-");
-                    if let Some(value) = if stdin {
+                    let stdin = matches!(source.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "-");
+                    let value = if stdin {
                         Some(input.clone())
                     } else {
-                        self.file_content(source)
-                    } {
-                        self.keep_file(target, value);
+                        self.file_content(&source.text)
+                    };
+                    if let Some(value) = value {
+                        self.keep_file(&target.text, value);
                     }
                 }
                 self.note_link(program, arguments);
@@ -127,12 +116,11 @@ impl Reader<'_> {
     fn edit_in_place(&mut self, arguments: &[Field]) {
         let in_place = |f: &Field| {
             f.text.starts_with("--in-place")
-                || f.text.strip_prefix('-').is_some_and(|flags| {
-                    !flags.starts_with('-')
-                        && flags
-                            .chars()
-                            .take_while(|c| matches!(c, 'n' | 'r' | 'E' | 's' | 'z' | 'i'))
-                            .any(|c| c == 'i')
+                || options::short_letters(&f.text).is_some_and(|flags| {
+                    flags
+                        .chars()
+                        .take_while(|c| matches!(c, 'n' | 'r' | 'E' | 's' | 'z' | 'i'))
+                        .any(|c| c == 'i')
                 })
         };
         if !arguments.iter().any(in_place) || !self.spend_edit() {

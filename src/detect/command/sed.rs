@@ -1,7 +1,8 @@
 //! Evaluates simple `sed` scripts (`s`, `y`, `d`) on known text.
 
-use regex::{Regex, RegexBuilder};
+use regex::RegexBuilder;
 
+use super::quote::split_unescaped;
 use super::value::Field;
 
 /// Maximum number of commands in one script, and maximum size of a compiled pattern in bytes.
@@ -67,6 +68,17 @@ fn apply_command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
     let chosen = |line: usize| address.is_none_or(|number| number == line + 1);
     let join_lines =
         |lines: Vec<String>| lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
+    let edit_chosen = |edit: &dyn Fn(&str) -> String| {
+        let lines = text.lines().enumerate();
+        let edited = lines.map(|(at, line)| {
+            if chosen(at) {
+                edit(line)
+            } else {
+                line.to_owned()
+            }
+        });
+        join_lines(edited.collect())
+    };
     if let Some(rest) = rest.strip_prefix('d') {
         let lines = text
             .lines()
@@ -81,8 +93,8 @@ fn apply_command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
         .filter(|kind| matches!(kind, 's' | 'y'))?;
     let rest = rest.get(1..)?;
     let by = rest.chars().next().filter(|by| by.is_ascii_punctuation())?;
-    let (pattern, rest) = split_part(rest.get(1..)?, by)?;
-    let (with, rest) = split_part(rest, by)?;
+    let (pattern, rest) = split_unescaped(rest.get(1..)?, by)?;
+    let (with, rest) = split_unescaped(rest, by)?;
     let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
     let flags = rest.get(..end)?.trim();
     let behind = rest.get(end..)?;
@@ -95,21 +107,8 @@ fn apply_command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
                 .and_then(|at| to.get(at).copied())
                 .unwrap_or(c)
         };
-        let lines = text.lines().enumerate();
-        return Some((
-            join_lines(
-                lines
-                    .map(|(at, line)| {
-                        if chosen(at) {
-                            line.chars().map(translate).collect()
-                        } else {
-                            line.to_owned()
-                        }
-                    })
-                    .collect(),
-            ),
-            behind,
-        ));
+        let edited = edit_chosen(&|line| line.chars().map(translate).collect());
+        return Some((edited, behind));
     }
     if !flags
         .bytes()
@@ -124,30 +123,8 @@ fn apply_command<'s>(text: &str, script: &'s str) -> Option<(String, &'s str)> {
         .ok()?;
     let with = replacement(with);
     let most = usize::from(!flags.contains('g'));
-    let lines = text.lines().enumerate();
-    let edit = |(at, line): (usize, &str)| {
-        if chosen(at) {
-            replace(&regex, line, most, &with)
-        } else {
-            line.to_owned()
-        }
-    };
-    Some((join_lines(lines.map(edit).collect()), behind))
-}
-
-fn replace(regex: &Regex, line: &str, most: usize, with: &str) -> String {
-    regex.replacen(line, most, with).into_owned()
-}
-
-/// Splits at the next unescaped `by`.
-fn split_part(text: &str, by: char) -> Option<(&str, &str)> {
-    let mut escaped = false;
-    let end = text.char_indices().find_map(|(at, c)| {
-        let is_end = c == by && !escaped;
-        escaped = c == '\\' && !escaped;
-        is_end.then_some(at)
-    })?;
-    Some((text.get(..end)?, text.get(end + by.len_utf8()..)?))
+    let edited = edit_chosen(&|line| regex.replacen(line, most, &with).into_owned());
+    Some((edited, behind))
 }
 
 /// Translates a POSIX basic regular expression, in which `\(` groups and `(` is literal.

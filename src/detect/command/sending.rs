@@ -3,7 +3,7 @@
 use super::env_secrets;
 use super::facts::{Facts, NamedPath, taint_of};
 use super::traits::Traits;
-use super::value::Taint;
+use super::value::{Taint, taint_of_fields};
 
 impl Facts {
     /// Records the taint of the data that the command sends.
@@ -36,23 +36,15 @@ impl Facts {
                 self.sends |= self.stdin;
             }
             // Values that `$(…)` inserted into an address or a body.
-            self.sends |= self
-                .arguments()
-                .iter()
-                .fold(Taint::NONE, |taint, f| taint | f.taint);
+            self.sends |= taint_of_fields(self.arguments());
         }
         if matches!(
             program,
             "wget" | "dig" | "nslookup" | "host" | "ping" | "drill" | "http" | "xh"
         ) {
-            self.sends |= self
-                .arguments()
-                .iter()
-                .fold(Taint::NONE, |taint, f| taint | f.taint);
+            self.sends |= taint_of_fields(self.arguments());
         }
-        self.sends |= self
-            .sent_files()
-            .fold(Taint::NONE, |taint, file| taint | taint_of(file));
+        self.sends |= self.sent_files().map(taint_of).collect();
     }
 
     /// Returns the files that the command sends to another host.

@@ -4,8 +4,9 @@ use super::cwd::is_this_machine;
 use super::facts::{self, Facts};
 use super::find;
 use super::reader::{CommandContext, Reader};
-use super::value::{Field, Value};
-use super::wrappers::value_of;
+use super::value::{Field, Value, join_words, taint_of_fields};
+use super::wrappers::{joined_value, value_of};
+use crate::text::quick::WordSet;
 
 impl Reader<'_> {
     /// Reads the text that the program of `facts` passes to a shell. Returns whether it is known
@@ -35,11 +36,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            "eval" => {
-                facts.executes |= arguments
-                    .iter()
-                    .fold(facts.executes, |taint, f| taint | f.taint)
-            }
+            "eval" => facts.executes |= taint_of_fields(arguments),
             "find" | "gfind" => self.run_by_find(arguments),
             "fd" | "fdfind" => self.run_by_find(&find::arguments_of_fd(arguments)),
             "ssh" | "rsh" | "mosh" | "autossh" => self.read_remote(arguments, &context.input),
@@ -124,13 +121,9 @@ impl Reader<'_> {
                 }
                 self.read_marked_input(context);
             }
-            "emacs" => {
-                for field in arguments.iter().filter(|f| f.text.contains('(')) {
-                    self.read_rare_code(&field.text);
-                }
-            }
-            "aws" => {
-                for field in arguments.iter().filter(|f| f.text.contains("commands")) {
+            program @ ("emacs" | "aws") => {
+                let mark = if program == "aws" { "commands" } else { "(" };
+                for field in arguments.iter().filter(|f| f.text.contains(mark)) {
                     self.read_rare_code(&field.text);
                 }
             }
@@ -192,20 +185,8 @@ impl Reader<'_> {
     /// Reads `parallel command ::: arguments`: the command, or each argument if there is no
     /// command.
     fn read_parallel(&mut self, arguments: &[Field], input: &Value) {
-        const VALUED: [&str; 12] = [
-            "-j",
-            "-P",
-            "-I",
-            "-n",
-            "-N",
-            "-S",
-            "-L",
-            "-d",
-            "-C",
-            "--jobs",
-            "--max-procs",
-            "--delay",
-        ];
+        static VALUED: WordSet =
+            WordSet::new("-j -P -I -n -N -S -L -d -C --jobs --max-procs --delay");
         let marks = [":::", "::::", ":::+"];
         let end = arguments
             .iter()
@@ -338,40 +319,23 @@ impl Reader<'_> {
     }
 
     fn read_option_script(&mut self, arguments: &[Field], flags: &[&str]) {
-        let joined = arguments.iter().find_map(|f| {
-            flags.iter().find_map(|flag| {
-                f.text
-                    .strip_prefix(flag)?
-                    .strip_prefix('=')
-                    .map(str::to_owned)
-            })
-        });
-        if let Some(script) = joined.or_else(|| value_of(arguments, flags).map(|f| f.text.clone()))
+        if let Some(script) = joined_value(arguments, flags)
+            .or_else(|| value_of(arguments, flags).map(|f| f.text.as_str()))
         {
-            self.read_inner_script(&script, &Value::empty());
+            self.read_inner_script(script, &Value::empty());
         }
     }
 
     fn read_joined_script<'f>(&mut self, fields: impl Iterator<Item = &'f Field>, input: &Value) {
-        let words: Vec<&str> = fields.map(|f| f.text.as_str()).collect();
-        if !words.is_empty() {
-            self.read_inner_script(&words.join(" "), input);
+        let mut fields = fields.peekable();
+        if fields.peek().is_some() {
+            self.read_inner_script(&join_words(fields), input);
         }
     }
 
     /// Reads `find … -exec`: the command runs on the files found, which are all files if there is
     /// no filter.
     fn run_by_find(&mut self, arguments: &[Field]) {
-        const ACTIONS: [&str; 8] = [
-            "-exec",
-            "-execdir",
-            "-ok",
-            "-okdir",
-            "-x",
-            "--exec",
-            "-X",
-            "--exec-batch",
-        ];
         let listed = find::listed_in_file(
             value_of(arguments, &["-files0-from"])
                 .and_then(|file| self.file_content(&file.text))
@@ -392,7 +356,7 @@ impl Reader<'_> {
         let mut at = 0;
         while let Some(field) = arguments.get(at) {
             at += 1;
-            if !ACTIONS.contains(&field.text.as_str()) {
+            if !find::runs_command(&field.text) {
                 continue;
             }
             let body: Vec<Field> = arguments
@@ -405,9 +369,7 @@ impl Reader<'_> {
             // `fd` appends the files that it finds.
             let bare = !filtered
                 && !body.iter().any(|part| part.text.contains("{}"))
-                && ACTIONS
-                    .get(4..)
-                    .is_some_and(|actions| actions.contains(&field.text.as_str()));
+                && find::runs_by_fd(&field.text);
             let mut words: Vec<Field> = Vec::with_capacity(body.len() + starts.len());
             for (n, part) in body.iter().enumerate() {
                 if part.text.contains("{}") && !filtered {

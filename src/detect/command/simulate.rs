@@ -9,7 +9,7 @@ use super::find;
 use super::one_liners;
 use super::quote;
 use super::sed;
-use super::value::{Field, Value};
+use super::value::{Field, Value, join_words};
 
 /// Maximum length of a text that is processed.
 const MAX_TEXT: usize = 256 * 1024;
@@ -164,8 +164,7 @@ fn echo(arguments: &[Field]) -> String {
         ends_line &= !field.text.contains('n');
         at += 1;
     }
-    let words: Vec<&str> = arguments.iter().skip(at).map(|f| f.text.as_str()).collect();
-    let text = words.join(" ") + if ends_line { "\n" } else { "" };
+    let text = join_words(arguments.iter().skip(at)) + if ends_line { "\n" } else { "" };
     // The built-in `echo` of a shell may decode escapes by default; texts for other shells contain
     // few of them.
     if escapes || text.contains("\\x") || text.contains("\\0") {
@@ -198,14 +197,13 @@ fn printf(arguments: &[Field]) -> Option<String> {
                 Some('s' | 'd' | 'i' | 'u' | 'q' | 'c') => {
                     out.push_str(values.next().unwrap_or(""))
                 }
-                Some('x') => out.push_str(&format!(
-                    "{:x}",
-                    values.next().and_then(|v| v.parse::<u64>().ok())?
-                )),
-                Some('o') => out.push_str(&format!(
-                    "{:o}",
-                    values.next().and_then(|v| v.parse::<u64>().ok())?
-                )),
+                Some(radix @ ('x' | 'o')) => {
+                    let number = values.next()?.parse::<u64>().ok()?;
+                    out.push_str(&match radix {
+                        'x' => format!("{number:x}"),
+                        _ => format!("{number:o}"),
+                    });
+                }
                 _ => return None,
             }
         }

@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::options::{self, Argument};
 use super::reader::{CommandContext, Reader};
 use super::value::{Field, Taint, Value};
-use super::wrappers::value_of;
+use super::wrappers::{joined_value, value_of};
 
 /// Programs, and the options whose value is a file with the text that they run. If there are none,
 /// operands are such files.
@@ -66,12 +66,8 @@ impl Reader<'_> {
         else {
             return;
         };
-        let joined = arguments.iter().find_map(|f| {
-            options
-                .iter()
-                .find_map(|option| f.text.strip_prefix(option)?.strip_prefix('='))
-        });
-        let file_name = joined.or_else(|| value_of(arguments, options).map(|f| f.text.as_str()));
+        let file_name = joined_value(arguments, options)
+            .or_else(|| value_of(arguments, options).map(|f| f.text.as_str()));
         let operands = || {
             arguments
                 .iter()
@@ -140,10 +136,9 @@ impl Reader<'_> {
                 self.give_up();
             }
             facts.executes |= source.taint;
-            source
-                .as_text()
-                .into_iter()
-                .for_each(|text| self.read_source_code(text));
+            if let Some(text) = source.as_text() {
+                self.read_source_code(text);
+            }
         }
     }
 
@@ -155,10 +150,9 @@ impl Reader<'_> {
         };
         if let Some(value) = self.file_to_run(&name) {
             facts.executes |= value.taint;
-            value
-                .as_text()
-                .into_iter()
-                .for_each(|text| self.read_cmake(text));
+            if let Some(text) = value.as_text() {
+                self.read_cmake(text);
+            }
         }
     }
 
@@ -198,10 +192,10 @@ impl Reader<'_> {
                 } else {
                     format!("--{name}")
                 }));
-                fields.extend((!option_value.is_empty()).then(|| Field {
-                    taint: value.taint,
-                    ..Field::plain(option_value)
-                }));
+                fields.extend(
+                    (!option_value.is_empty())
+                        .then(|| Field::plain(option_value).with(value.taint)),
+                );
             }
         }
         if fields.len() == 1 || !self.go_deeper() {

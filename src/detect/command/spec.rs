@@ -1,12 +1,12 @@
 //! The conditions of a rule of the kind `command`, and whether a command meets them.
 
-use crate::detect::pattern::Regex;
+use crate::detect::pattern::{Regex, read_clauses, read_exact_regexes};
 
 use super::facts::{Behaviour, Facts, NamedPath};
 use super::glob;
 use super::path_match::{Classes, Glob};
 use super::value::Taint;
-use crate::document::{Located, Table, suggest};
+use crate::document::{Table, suggest};
 
 /// Settings of a rule of this kind, which matches if one of its clauses does.
 #[derive(Debug, Default)]
@@ -95,66 +95,39 @@ impl Spec {
     }
 
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
-        let mut clauses = Vec::new();
-        if table.has("any") {
-            for clause in table.tables("any") {
-                clauses.push(Clause::read(&clause));
-                clause.finish();
-            }
-            if clauses.is_empty() {
-                table.fault_at_key(
-                    "any",
-                    "`any` has no clause",
-                    Some("write `any = [{ program = [\"rm\"], … }]`"),
-                );
-            }
-        } else {
-            clauses.push(Clause::read(table));
-        }
-        table.finish();
+        let hint = "write `any = [{ program = [\"rm\"], … }]`";
+        let clauses = read_clauses(table, hint, Clause::read);
         Some(Self { clauses })
     }
 }
 
 impl Clause {
     fn read(table: &Table<'_>) -> Self {
-        let alternatives = |key: &str| -> Vec<Vec<String>> {
-            table
-                .strings(key)
-                .into_iter()
-                .map(|text| text.value.split('|').map(String::from).collect())
+        let split = |key: &str, by: char| -> Vec<Vec<String>> {
+            let texts = table.values(key).into_iter();
+            texts
+                .map(|text| text.split(by).map(String::from).collect())
                 .collect()
         };
+        let regexes = |key: &str| read_exact_regexes(table, key);
         let clause = Self {
-            program: table
-                .strings("program")
-                .into_iter()
-                .map(|name| name.value)
-                .collect(),
-            flags: alternatives("flags"),
-            without: alternatives("without"),
-            verb: table
-                .strings("verb")
-                .into_iter()
-                .map(|verb| verb.value.split(' ').map(String::from).collect())
-                .collect(),
+            program: table.values("program"),
+            flags: split("flags", '|'),
+            without: split("without", '|'),
+            verb: split("verb", ' '),
             path: places(table, "path"),
             reads: places(table, "reads"),
             writes: places(table, "writes"),
-            argument: regexes(table, "argument"),
-            line: regexes(table, "line"),
-            unless: regexes(table, "unless"),
-            content: regexes(table, "content"),
-            environment: table
-                .strings("environment")
-                .into_iter()
-                .map(|name| name.value)
-                .collect(),
+            argument: regexes("argument"),
+            line: regexes("line"),
+            unless: regexes("unless"),
+            content: regexes("content"),
+            environment: table.values("environment"),
             stdin: taints(table, "stdin"),
             executes: taints(table, "executes"),
             sends: taints(table, "sends"),
             behaviour: table.choice("does", &Behaviour::WORDS),
-            raw: regexes(table, "raw"),
+            raw: regexes("raw"),
         };
         if clause.is_empty() {
             table.fault(
@@ -393,20 +366,4 @@ fn taints(table: &Table<'_>, key: &str) -> Taint {
         }
     }
     taint
-}
-
-/// Parses regexes over text that is already normalized: their case matters.
-fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
-    let parse = |text: Located<String>| match Regex::exact(&text.value) {
-        Ok(regex) => Some(regex),
-        Err(error) => {
-            table.fault_at(
-                &text.place,
-                error,
-                Some("look-around and back-references are not supported"),
-            );
-            None
-        }
-    };
-    table.strings(key).into_iter().filter_map(parse).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::traits::Traits;
-use super::value::Field;
+use super::value::{Field, join_words};
 
 /// First words of statements: starting with one of them, unquoted words are joined.
 const VERBS: [&str; 16] = [
@@ -32,12 +32,7 @@ pub(super) fn sql_texts(facts: &Facts) -> Vec<String> {
             {
                 out.push(text.to_owned());
             } else if VERBS.iter().any(|verb| text.eq_ignore_ascii_case(verb)) {
-                let rest: Vec<&str> = arguments
-                    .iter()
-                    .skip(at)
-                    .map(|field| field.text.as_str())
-                    .collect();
-                out.push(rest.join(" "));
+                out.push(join_words(arguments.iter().skip(at)));
                 break;
             }
         }

@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 
+use super::quote;
 use super::reader::Reader;
 use super::term::Term;
 use super::value::Value;
+use crate::text::quick::WordSet;
 
 /// Maximum number of commands of one script, and of variables. A script that exceeds this or one of
 /// the limits below is unreadable.
@@ -20,18 +22,8 @@ const ELEMENT_BYTES: usize = 64;
 /// Prefix of the names of procedures among the variables.
 const PROCEDURE: &str = "proc ";
 /// Commands whose words in braces are data.
-const DATA: [&str; 10] = [
-    "puts",
-    "lappend",
-    "list",
-    "string",
-    "regexp",
-    "regsub",
-    "format",
-    "return",
-    "send_user",
-    "array",
-];
+static DATA: WordSet =
+    WordSet::new("puts lappend list string regexp regsub format return send_user array");
 /// Commands that run their words as scripts, in quotation marks or braces.
 const BODIES: [&str; 8] = [
     "catch", "after", "if", "while", "for", "foreach", "time", "try",
@@ -198,9 +190,8 @@ impl Reader<'_> {
 
     fn read_tcl_shell_line(&mut self, line: &str) {
         let line = line.trim().trim_end_matches("\\r");
-        if !line.is_empty() && self.go_deeper() {
-            self.read_inner_script(line, &Value::empty());
-            self.come_up();
+        if !line.is_empty() {
+            self.read_nested_script(line, &Value::empty());
         }
     }
 }
@@ -251,7 +242,7 @@ impl<'t> Scan<'t, '_> {
             match self.peek()? {
                 b';' => self.at += 1,
                 b if b.is_ascii_whitespace() => self.at += 1,
-                b'#' => self.at = self.find(self.at, b'\n'),
+                b'#' => self.at = quote::find(self.text.as_bytes(), self.at, b'\n'),
                 _ => break,
             }
         }
@@ -304,11 +295,9 @@ impl<'t> Scan<'t, '_> {
                 },
                 b'$' => self.read_variable(&mut text),
                 _ => {
-                    let end = (self.at + 1..self.text.len())
-                        .find(|at| self.text.is_char_boundary(*at))
-                        .unwrap_or(self.text.len());
-                    text.push_str(self.text.get(self.at..end).unwrap_or_default());
-                    self.at = end;
+                    let c = quote::char_at(self.text, self.at);
+                    text.extend(c);
+                    self.at += c.map_or(1, char::len_utf8);
                 }
             }
         }
@@ -400,13 +389,6 @@ impl<'t> Scan<'t, '_> {
         }
         self.at = bytes.len();
         self.text.get(start..).unwrap_or_default()
-    }
-
-    fn find(&self, from: usize, byte: u8) -> usize {
-        let rest = self.text.as_bytes().get(from..).unwrap_or_default();
-        rest.iter()
-            .position(|b| *b == byte)
-            .map_or(self.text.len(), |at| from + at)
     }
 }
 

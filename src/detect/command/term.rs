@@ -58,6 +58,20 @@ impl Term {
         self
     }
 
+    /// Returns the same value under a name.
+    pub(super) fn with_name(self, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..self
+        }
+    }
+
+    /// Returns the same value under the name of one of its members.
+    pub(super) fn member(self, member: &str) -> Self {
+        let name = format!("{}.{member}", self.name);
+        self.with_name(name)
+    }
+
     /// Returns the first text; empty if the value is unknown.
     pub(super) fn first(&self) -> &str {
         self.items.first().map_or("", String::as_str)
@@ -154,8 +168,7 @@ impl Term {
         Self {
             items: picked,
             list,
-            name: String::new(),
-            taint: self.taint,
+            ..Self::unknown(self.taint)
         }
     }
 
@@ -195,9 +208,7 @@ impl Term {
         };
         Self {
             items,
-            list: false,
-            name: String::new(),
-            taint: self.taint,
+            ..Self::unknown(self.taint)
         }
     }
 
@@ -270,7 +281,7 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
             (_, [items, by]) if items.list => items.clone().join(by.first()),
             (_, [by, items @ ..]) => {
                 Term::list(items.iter().flat_map(|t| t.items.clone()).collect())
-                    .with(items.iter().fold(by.taint, |taint, t| taint | t.taint))
+                    .with(by.taint | taint_of_terms(items))
                     .join(by.first())
             }
             _ => return None,
@@ -309,17 +320,7 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
         "upper" | "toupper" | "touppercase" | "upcase" | "strtoupper" | "uc" => {
             subject().map_items(|item| item.to_uppercase())
         }
-        "swapcase" => subject().map_items(|item| {
-            item.chars()
-                .map(|c| {
-                    if c.is_lowercase() {
-                        c.to_ascii_uppercase()
-                    } else {
-                        c.to_ascii_lowercase()
-                    }
-                })
-                .collect()
-        }),
+        "swapcase" => subject().map_items(swap_case),
         "trim" | "strip" | "trimstart" | "trimend" | "lstrip" | "rstrip" | "chomp" => {
             let marks: Vec<char> = arg(0).items.concat().chars().collect();
             let cut = |c: char| {
@@ -361,8 +362,7 @@ pub(super) fn call(method: &str, on: Option<&Term>, arguments: &[Term]) -> Optio
         }
         "format" | "sprintf" => {
             let values: Vec<String> = rest.iter().flat_map(|t| t.items.clone()).collect();
-            let taint = rest.iter().fold(Taint::NONE, |taint, t| taint | t.taint);
-            subject().fill_in(&values).with(taint)
+            subject().fill_in(&values).with(taint_of_terms(rest))
         }
         "chr" | "unichr" | "char" | "fromcharcode" | "fromcodepoint" => Term::list(
             arguments
@@ -439,10 +439,22 @@ fn decode_items(term: Term, decode: impl Fn(&str) -> Option<String>) -> Term {
         .collect();
     Term {
         items,
-        list: false,
-        name: String::new(),
-        taint: term.taint | Taint::DECODED,
+        ..Term::unknown(term.taint | Taint::DECODED)
     }
+}
+
+/// Returns the taint of all values together.
+pub(super) fn taint_of_terms(terms: &[Term]) -> Taint {
+    terms.iter().map(|term| term.taint).collect()
+}
+
+/// Returns a text with upper-case letters of ASCII in lower case, and the reverse.
+pub(super) fn swap_case(text: &str) -> String {
+    let swap = |c: char| match c.is_ascii_lowercase() {
+        true => c.to_ascii_uppercase(),
+        false => c.to_ascii_lowercase(),
+    };
+    text.chars().map(swap).collect()
 }
 
 fn rot13(text: &str) -> String {

@@ -17,6 +17,27 @@ pub(super) enum Piece {
     Arithmetic { inside: String },
 }
 
+impl Piece {
+    /// Creates quoted characters.
+    pub(super) fn quoted(text: impl Into<String>) -> Self {
+        Self::Text {
+            text: text.into(),
+            quoted: true,
+        }
+    }
+
+    /// Returns the characters, if it is only unquoted characters.
+    pub(super) fn as_plain(&self) -> Option<&str> {
+        match self {
+            Self::Text {
+                text,
+                quoted: false,
+            } => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// A word: its parts in order.
 pub(super) type Word = Vec<Piece>;
 

@@ -7,6 +7,7 @@ use super::programs::Programs;
 use super::reader::{CommandContext, Reader};
 use super::traits::Traits;
 use super::value::{Field, Value};
+use crate::text::quick::WordSet;
 
 /// Parts of the names of options that take a command.
 const OPTION_NAMES: [&str; 15] = [
@@ -16,56 +17,17 @@ const OPTION_NAMES: [&str; 15] = [
 /// Short options that take a command if a text with a space follows.
 const OPTIONS: [&str; 7] = ["-c", "-C", "-e", "-x", "-a", "-s", "-ex"];
 /// Words that a command follows.
-const VERBS: [&str; 17] = [
-    "run",
-    "exec",
-    "shell",
-    "ssh",
-    "cmd.run",
-    "cmd",
-    "execute",
-    "spawn",
-    "invoke",
-    "console",
-    "foreach",
-    "run-shell",
-    "run-command",
-    "if-shell",
-    "respawn-pane",
-    ":::",
-    "x",
-];
+static VERBS: WordSet = WordSet::new(
+    "run exec shell ssh cmd.run cmd execute spawn invoke console foreach run-shell run-command \
+     if-shell respawn-pane ::: x",
+);
 /// Variables whose values programs run.
-const VARIABLES: [&str; 28] = [
-    "PAGER",
-    "MANPAGER",
-    "GIT_PAGER",
-    "EDITOR",
-    "VISUAL",
-    "FCEDIT",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_ASKPASS",
-    "GIT_PROXY_COMMAND",
-    "GIT_EXTERNAL_DIFF",
-    "BROWSER",
-    "PROMPT_COMMAND",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "SUDO_EDITOR",
-    "SYSTEMD_EDITOR",
-    "SYSTEMD_PAGER",
-    "RSYNC_RSH",
-    "CVS_RSH",
-    "FZF_DEFAULT_COMMAND",
-    "DELTA_PAGER",
-    "BAT_PAGER",
-    "PSQL_PAGER",
-];
+static VARIABLES: WordSet = WordSet::new(
+    "PAGER MANPAGER GIT_PAGER EDITOR VISUAL FCEDIT GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH \
+     GIT_SSH_COMMAND GIT_ASKPASS GIT_PROXY_COMMAND GIT_EXTERNAL_DIFF BROWSER PROMPT_COMMAND \
+     LESSOPEN LESSCLOSE SSH_ASKPASS SUDO_ASKPASS SUDO_EDITOR SYSTEMD_EDITOR SYSTEMD_PAGER \
+     RSYNC_RSH CVS_RSH FZF_DEFAULT_COMMAND DELTA_PAGER BAT_PAGER PSQL_PAGER",
+);
 
 impl Reader<'_> {
     /// Reads the commands that an unlisted program is given to run.
@@ -99,7 +61,7 @@ impl Reader<'_> {
             let candidate = candidate.or(hook.map(|(_, script)| script));
             // A name alone runs without arguments, and does nothing that a rule knows.
             if let Some(script) = candidate.filter(|script| script.contains(' ')) {
-                self.read_nested_script(script, context);
+                self.read_nested_script(script, &context.input);
             }
             // A shell with its script as one text, whatever the option is called.
             let first = text
@@ -111,7 +73,7 @@ impl Reader<'_> {
                 && text.contains(" -c")
                 && self.programs().interpreter(first) == Some(ScriptKind::Shell)
             {
-                self.read_nested_script(text, context);
+                self.read_nested_script(text, &context.input);
             }
             if let Some((shell, script)) = text.split_once(",-c,")
                 && self
@@ -119,7 +81,7 @@ impl Reader<'_> {
                     .interpreter(shell.rsplit('/').next().unwrap_or(shell))
                     == Some(ScriptKind::Shell)
             {
-                self.read_nested_script(script, context);
+                self.read_nested_script(script, &context.input);
             }
         }
         if let Some(at) = first_command(arguments, facts, self.programs()) {
@@ -132,22 +94,19 @@ impl Reader<'_> {
     pub(super) fn read_environment(&mut self, environment: &[(String, String)]) {
         for (name, value) in environment {
             if VARIABLES.contains(&name.as_str()) {
-                self.read_nested_script(value, &CommandContext::default());
+                self.read_nested_script(value, &Value::empty());
             } else if matches!(name.as_str(), "BASH_ENV" | "ENV")
-                && let Some(text) = self
-                    .file_content(value)
-                    .as_ref()
-                    .and_then(Value::as_text)
-                    .map(str::to_owned)
+                && let Some(text) = self.file_content(value).as_ref().and_then(Value::as_text)
             {
-                self.read_nested_script(&text, &CommandContext::default());
+                self.read_nested_script(text, &Value::empty());
             }
         }
     }
 
-    fn read_nested_script(&mut self, script: &str, context: &CommandContext) {
+    /// Reads a script in a separate shell, one level deeper.
+    pub(super) fn read_nested_script(&mut self, script: &str, input: &Value) {
         if self.go_deeper() {
-            self.read_inner_script(script, &context.input);
+            self.read_inner_script(script, input);
             self.come_up();
         }
     }
@@ -166,7 +125,7 @@ impl Reader<'_> {
                 .filter(|f| f.text.contains(' '))
                 .take(16)
             {
-                self.read_nested_script(&script.text, context);
+                self.read_nested_script(&script.text, &context.input);
             }
         } else if self.go_deeper() {
             let fields = words.get(options..).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::quote;
 use super::reader::{CommandContext, Reader};
 use super::simulate;
 use super::traits::Traits;
-use super::value::{Field, Taint, Value};
+use super::value::{Field, Taint, Value, join_words, taint_of_fields};
 use super::wrappers;
 use super::xargs::{self, build_commands};
 
@@ -58,8 +58,8 @@ impl Reader<'_> {
             );
             if from > 0 && first.text.contains(' ') && !first.text.starts_with('/') {
                 // `sudo -s`, `flock` and similar programs pass one text to a shell.
-                let words: Vec<&str> = fields.iter().skip(from).map(|f| f.text.as_str()).collect();
-                return self.read_inner_script(&words.join(" "), &context.input);
+                return self
+                    .read_inner_script(&join_words(fields.iter().skip(from)), &context.input);
             }
             let program = program_name(first, self.programs());
             let data = self.programs().get(&program);
@@ -176,9 +176,9 @@ impl Reader<'_> {
                     };
                     commands.push(
                         template
-                            .map(|f| Field {
-                                taint: f.taint | taint(&f),
-                                ..f
+                            .map(|f| {
+                                let taint = taint(&f);
+                                f.with(taint)
                             })
                             .collect(),
                     );
@@ -214,7 +214,7 @@ impl Reader<'_> {
                 own_taint |= facts.redirect_read(target, self.folder.as_deref());
             }
         }
-        let mut out = self.read_built_in(&program, arguments, &context);
+        let out = self.read_built_in(&program, arguments, &context);
         let interpreter = self.programs().interpreter(&program);
         if let Some(kind) = interpreter {
             self.interpret(kind, &mut facts, arguments, &context.input);
@@ -224,10 +224,10 @@ impl Reader<'_> {
         }
         self.run_text_file(&mut facts, arguments, &context.input);
         // What earlier commands wrote to the files that it sends.
-        let sent = facts
+        let sent: Taint = facts
             .sent_names()
-            .filter_map(|name| self.file_content(name))
-            .fold(Taint::NONE, |taint, file| taint | file.taint);
+            .filter_map(|name| Some(self.file_content(name)?.taint))
+            .collect();
         // Settings of a server are often made from the environment, and copied there.
         let copies = matches!(program.as_str(), "scp" | "rsync" | "sftp");
         facts.sends |= match copies {
@@ -242,13 +242,11 @@ impl Reader<'_> {
         if facts.traits.has(Traits::PASSES_ON) {
             own_taint |= arguments
                 .iter()
-                .filter_map(|field| self.file_content(&field.text))
-                .fold(Taint::NONE, |taint, file| taint | file.taint);
+                .filter_map(|field| Some(self.file_content(&field.text)?.taint))
+                .collect();
         }
         if !facts.traits.has(Traits::NAMES_FILES) {
-            own_taint |= facts.reads.iter().fold(Taint::NONE, |taint, named_path| {
-                taint | facts::taint_of(named_path)
-            });
+            own_taint |= facts.reads.iter().map(facts::taint_of).collect();
         }
         let prints_environment = |program: &str| {
             matches!(program, "env" | "printenv") || program == "set" && arguments.is_empty()
@@ -279,17 +277,10 @@ impl Reader<'_> {
             own_taint |= Taint::DECODED;
         }
         if matches!(program.as_str(), "echo" | "printf" | "print") {
-            own_taint |= arguments
-                .iter()
-                .fold(Taint::NONE, |taint, field| taint | field.taint);
+            own_taint |= taint_of_fields(arguments);
         }
-        let out = match out.take() {
-            Some(value) => value.with(
-                own_taint
-                    | arguments
-                        .iter()
-                        .fold(Taint::NONE, |taint, a| taint | a.taint),
-            ),
+        let out = match out {
+            Some(value) => value.with(own_taint | taint_of_fields(arguments)),
             None if program == "pwd" => self
                 .folder
                 .clone()
@@ -297,14 +288,11 @@ impl Reader<'_> {
             None if program == "sed" && !self.spend_edit() => {
                 Value::unknown(own_taint | context.input.taint)
             }
-            None => {
-                match simulate::output(&program, arguments, &context.input, |name| {
-                    self.file_content(name)
-                }) {
-                    Some(value) => value.with(own_taint | context.input.taint),
-                    None => Value::unknown(own_taint | context.input.taint),
-                }
-            }
+            None => simulate::output(&program, arguments, &context.input, |name| {
+                self.file_content(name)
+            })
+            .unwrap_or_default()
+            .with(own_taint | context.input.taint),
         };
         self.spend_bytes(out.items.iter().map(String::len).sum());
         if decodes && let Some(text) = out.as_text() {
@@ -388,8 +376,7 @@ impl Reader<'_> {
                 self.assign(&name, result);
             }
             "eval" => {
-                let text: Vec<&str> = arguments.iter().map(|f| f.text.as_str()).collect();
-                return Some(self.read_script(&text.join(" "), &context.input));
+                return Some(self.read_script(&join_words(arguments), &context.input));
             }
             // All of these evaluate the subscript of a name as arithmetic.
             "let" | "test" | "[" | "[[" | "unset" => {

@@ -59,6 +59,12 @@ impl BitOrAssign for Taint {
     }
 }
 
+impl FromIterator<Self> for Taint {
+    fn from_iter<T: IntoIterator<Item = Self>>(taints: T) -> Self {
+        taints.into_iter().fold(Self::NONE, Self::bitor)
+    }
+}
+
 /// Stand-in for the output of a command, if that is not known.
 pub(in crate::detect) const UNKNOWN: &str = "$(…)";
 
@@ -73,27 +79,26 @@ pub(super) struct Value {
 }
 
 impl Value {
-    pub(super) fn empty() -> Self {
+    pub(super) fn list(items: Vec<String>) -> Self {
         Self {
-            items: Vec::new(),
+            items,
             known: true,
             taint: Taint::NONE,
         }
     }
 
+    pub(super) fn empty() -> Self {
+        Self::list(Vec::new())
+    }
+
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self {
-            items: vec![text.into()],
-            known: true,
-            taint: Taint::NONE,
-        }
+        Self::list(vec![text.into()])
     }
 
     pub(super) fn unknown(taint: Taint) -> Self {
         Self {
-            items: Vec::new(),
-            known: false,
             taint,
+            ..Self::default()
         }
     }
 
@@ -159,4 +164,28 @@ impl Field {
             ..Self::default()
         }
     }
+
+    pub(super) fn with(mut self, taint: Taint) -> Self {
+        self.taint |= taint;
+        self
+    }
+
+    /// Returns the known value of the word.
+    pub(super) fn value(&self) -> Value {
+        Value::text(self.text.clone()).with(self.taint)
+    }
+}
+
+/// Returns the taint of all words together.
+pub(super) fn taint_of_fields(fields: &[Field]) -> Taint {
+    fields.iter().map(|field| field.taint).collect()
+}
+
+/// Returns the words, separated by single spaces.
+pub(super) fn join_words<'f>(fields: impl IntoIterator<Item = &'f Field>) -> String {
+    let words: Vec<&str> = fields
+        .into_iter()
+        .map(|field| field.text.as_str())
+        .collect();
+    words.join(" ")
 }

@@ -6,6 +6,7 @@ use super::glob;
 use super::lex;
 use super::quote;
 use super::reader::Reader;
+use super::term;
 use super::value::{Taint, Value};
 
 /// Values in the shell of an ordinary user, sufficient to cut letters out of.
@@ -33,10 +34,7 @@ impl Reader<'_> {
         if let Some(name) = inside.strip_prefix('!')
             && !name.is_empty()
         {
-            let length = name
-                .bytes()
-                .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
-                .count();
+            let length = quote::split_name(name).0.len();
             let (name, rest) = name.split_at_checked(length.max(1)).unwrap_or((name, ""));
             let target = self.expand_variable(name);
             return match target.as_text() {
@@ -62,10 +60,7 @@ impl Reader<'_> {
             self.run_subscripts(inside);
         }
         let length = match inside.chars().next() {
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => inside
-                .bytes()
-                .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
-                .count(),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => quote::split_name(inside).0.len(),
             Some(c) if c.is_ascii_digit() => inside.bytes().take_while(u8::is_ascii_digit).count(),
             Some(c) => c.len_utf8(),
             None => 0,
@@ -151,11 +146,7 @@ impl Reader<'_> {
             .collect::<Option<Vec<_>>>();
         items.map_or_else(
             || Value::unknown(taint),
-            |items| Value {
-                items,
-                known: true,
-                taint,
-            },
+            |items| Value::list(items).with(taint),
         )
     }
 
@@ -218,17 +209,7 @@ impl Reader<'_> {
                 };
                 Some(head + chars.as_str())
             }
-            '~' => Some(
-                text.chars()
-                    .map(|c| {
-                        if c.is_uppercase() {
-                            c.to_ascii_lowercase()
-                        } else {
-                            c.to_ascii_uppercase()
-                        }
-                    })
-                    .collect(),
-            ),
+            '~' => Some(term::swap_case(text)),
             '@' => match tail {
                 "U" => Some(text.to_uppercase()),
                 "L" => Some(text.to_lowercase()),
@@ -241,22 +222,14 @@ impl Reader<'_> {
                 "E" => Some(quote::decode_escapes(text)),
                 _ => Some(text.to_owned()),
             },
-            '#' => Some(
-                glob::trim_start(
-                    text,
-                    &self.expand_pattern(doubled.unwrap_or(tail)),
-                    doubled.is_some(),
-                )
-                .to_owned(),
-            ),
-            '%' => Some(
-                glob::trim_end(
-                    text,
-                    &self.expand_pattern(doubled.unwrap_or(tail)),
-                    doubled.is_some(),
-                )
-                .to_owned(),
-            ),
+            '#' | '%' => {
+                let pattern = self.expand_pattern(doubled.unwrap_or(tail));
+                let trim = match first {
+                    '#' => glob::trim_start,
+                    _ => glob::trim_end,
+                };
+                Some(trim(text, &pattern, doubled.is_some()).to_owned())
+            }
             '/' => {
                 let (pattern_word, by) = doubled
                     .unwrap_or(tail)

@@ -9,11 +9,12 @@ use super::known::ScriptKind;
 use super::powershell::Session;
 use super::reader::{Reader, ScriptContext};
 use super::simulate;
-use super::value::{Field, Taint, Value};
+use super::value::{Field, Taint, Value, join_words, taint_of_fields};
 pub(super) use super::windows_names::default_variable;
 use super::windows_nested;
 use super::wrappers::value_of;
 use crate::detect::Language;
+use crate::text::quick::WordSet;
 
 /// Returns a word as it is written in a line of cmd.exe.
 fn quote_word(word: &Field) -> Cow<'_, str> {
@@ -44,9 +45,11 @@ pub(super) fn base_name(name: &str) -> String {
     cut.unwrap_or(base).to_owned()
 }
 
-/// Returns the name under which a file that a command created is kept.
-fn file_key(name: &str) -> String {
-    base_name(name)
+fn lower_words(arguments: &[Field]) -> Vec<String> {
+    arguments
+        .iter()
+        .map(|a| a.text.to_ascii_lowercase())
+        .collect()
 }
 
 /// Reports whether a word is a flag of a cmd.exe program (`/s`, `/q:1`) rather than a path.
@@ -122,18 +125,18 @@ impl<'w> Reader<'w> {
         self.come_up();
     }
 
+    /// Keeps the content of a file under its name, without the folder.
     pub(super) fn keep_windows_file(&mut self, name: &str, value: Value) {
-        self.keep_file(&file_key(name), value);
+        self.keep_file(&base_name(name), value);
     }
 
     /// Reads a file that is run, if an earlier command or call wrote it.
     fn run_windows_file(&mut self, name: &str, facts: &mut Facts) {
-        if let Some(value) = self.file_to_run(&file_key(name)) {
+        if let Some(value) = self.file_to_run(&base_name(name)) {
             facts.executes |= value.taint;
-            value
-                .as_text()
-                .into_iter()
-                .for_each(|text| self.read_windows_script(text));
+            if let Some(text) = value.as_text() {
+                self.read_windows_script(text);
+            }
         }
     }
 
@@ -152,17 +155,12 @@ impl<'w> Reader<'w> {
         let mut fields = Vec::with_capacity(words.len() + 1);
         fields.push(Field::plain(name));
         // `\\?\C:\` is `C:\`.
-        fields.extend(
-            words
-                .into_iter()
-                .map(|field| match field.text.strip_prefix(r"\\?\") {
-                    Some(rest) if rest.get(1..2) == Some(":") => Field {
-                        text: rest.to_owned(),
-                        ..field
-                    },
-                    _ => field,
-                }),
-        );
+        fields.extend(words.into_iter().map(|mut field| {
+            if field.text.starts_with(r"\\?\") && field.text.get(5..6) == Some(":") {
+                field.text.drain(..4);
+            }
+            field
+        }));
         let fields: Rc<[Field]> = fields.into();
         let folder = self.folder.clone();
         let mut facts = Facts::command(
@@ -174,10 +172,7 @@ impl<'w> Reader<'w> {
         );
         facts.windows = true;
         let arguments: Vec<Field> = facts.arguments().to_vec();
-        let lower: Vec<String> = arguments
-            .iter()
-            .map(|a| a.text.to_ascii_lowercase())
-            .collect();
+        let lower = lower_words(&arguments);
         if matches!(
             name,
             "cd" | "set-location" | "chdir" | "pushd" | "push-location"
@@ -194,38 +189,20 @@ impl<'w> Reader<'w> {
             self.folder = super::paths::normal(target, folder.as_deref());
         }
         // Programs that only name files do not read them.
-        const NAMERS: [&str; 14] = [
-            "get-childitem",
-            "dir",
-            "test-path",
-            "resolve-path",
-            "get-item",
-            "remove-item",
-            "icacls",
-            "attrib",
-            "set-location",
-            "new-item",
-            "get-acl",
-            "del",
-            "rd",
-            "takeown",
-        ];
+        static NAMERS: WordSet = WordSet::new(
+            "get-childitem dir test-path resolve-path get-item remove-item icacls attrib \
+             set-location new-item get-acl del rd takeown",
+        );
         if NAMERS.contains(&name) {
             facts.reads.clear();
         }
-        let mut output_taint = facts.reads.iter().fold(Taint::NONE, |taint, named_path| {
-            taint | super::facts::taint_of(named_path)
-        });
-        for target in targets {
+        let mut output_taint: Taint = facts.reads.iter().map(super::facts::taint_of).collect();
+        let written = write_targets(name, &arguments, &lower);
+        for target in targets.iter().chain(written) {
             facts.redirect_write(&target.text, folder.as_deref());
         }
-        for target in write_targets(name, &arguments, &lower) {
-            facts.redirect_write(&target.text, folder.as_deref());
-        }
-        let sent = arguments
-            .iter()
-            .fold(output_taint | input, |taint, field| taint | field.taint)
-            .without(Taint::SECRET_VARIABLE);
+        let sent =
+            (output_taint | input | taint_of_fields(&arguments)).without(Taint::SECRET_VARIABLE);
         let has_parameter = |name: &str| {
             lower
                 .iter()
@@ -276,15 +253,13 @@ impl<'w> Reader<'w> {
             arguments
                 .iter()
                 .map(|a| a.text.as_str())
-                .filter(|_| starts_files(name)),
+                .filter(|_| STARTERS.contains(name)),
         );
         for file in run.take(16).collect::<Vec<_>>() {
             self.run_windows_file(file, &mut facts);
         }
         if matches!(name, "add-type" | "import-module") {
-            facts.executes |= arguments
-                .iter()
-                .fold(Taint::NONE, |taint, field| taint | field.taint);
+            facts.executes |= taint_of_fields(&arguments);
         }
         self.read_windows_inline(name, &arguments, &mut facts);
         if !piped_text.is_empty()
@@ -335,18 +310,8 @@ impl<'w> Reader<'w> {
         arguments: &[Field],
         facts: &mut Facts,
     ) {
-        let lower: Vec<String> = arguments
-            .iter()
-            .map(|a| a.text.to_ascii_lowercase())
-            .collect();
-        let words_from = |at: usize| {
-            arguments
-                .iter()
-                .skip(at)
-                .map(|a| a.text.as_str())
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
+        let lower = lower_words(arguments);
+        let words_from = |at: usize| join_words(arguments.iter().skip(at));
         match program {
             "powershell" | "pwsh" | "powershell_ise" => {
                 self.read_inline_powershell(arguments, &lower, facts)
@@ -387,17 +352,11 @@ impl<'w> Reader<'w> {
                 });
                 match (shell_position, words.split_first()) {
                     (Some(at), _) => {
-                        let rest: Vec<&str> = words
-                            .iter()
-                            .skip(at)
-                            .map(|word| word.text.as_str())
-                            .collect();
-                        self.read_windows_script(&rest.join(" "));
+                        self.read_windows_script(&join_words(words.iter().skip(at)));
                     }
                     (None, Some((first, parameters))) if program != "explorer" => {
-                        let line: Vec<String> =
-                            parameters.iter().map(|word| word.text.clone()).collect();
-                        self.read_windows_script(&format!("{} {}", first.text, line.join(" ")));
+                        let line = join_words(parameters);
+                        self.read_windows_script(&format!("{} {line}", first.text));
                     }
                     _ => {}
                 }
@@ -448,60 +407,38 @@ impl<'w> Reader<'w> {
     }
 
     fn read_inline_powershell(&mut self, arguments: &[Field], lower: &[String], facts: &mut Facts) {
-        let words_from = |at: usize| {
-            arguments
-                .iter()
-                .skip(at)
-                .map(|a| a.text.as_str())
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
+        let words_from = |at: usize| join_words(arguments.iter().skip(at));
         // Any prefix of the flag's name is accepted: `-e`, `-enc`, `-EncodedCommand`. Other dashes
         // are, too.
-        let flag = |name: &str, least: usize| {
-            lower.iter().position(|a| {
-                let a = a.trim_start_matches(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']);
-                a.len() >= least && name.starts_with(a)
-            })
+        const DASHES: [char; 5] = ['-', '/', '\u{2013}', '\u{2014}', '\u{2015}'];
+        let flag = |name: &str| {
+            let is_prefix = |a: &String| {
+                let prefix = a.trim_start_matches(DASHES);
+                !prefix.is_empty() && name.starts_with(prefix)
+            };
+            let at = lower.iter().position(is_prefix)?;
+            lower.get(at)?.starts_with(DASHES).then_some(at)
         };
-        let dashed = |at: usize| {
-            lower
-                .get(at)
-                .is_some_and(|a| a.starts_with(['-', '/', '\u{2013}', '\u{2014}', '\u{2015}']))
-        };
-        let encoded = flag("encodedcommand", 1)
-            .filter(|at| dashed(*at))
-            .or_else(|| lower.iter().position(|a| a == "-ec"));
+        let encoded = flag("encodedcommand").or_else(|| lower.iter().position(|a| a == "-ec"));
         if let Some(at) = encoded
             && let Some(payload) = arguments.get(at + 1)
             && let Some(text) = decode_utf16(&payload.text)
         {
             facts.executes |= Taint::DECODED;
             self.read_powershell(&text, Taint::NONE);
-        } else if let Some(at) = flag("command", 1).filter(|at| dashed(*at)) {
+        } else if let Some(at) = flag("command") {
             if words_from(at + 1).trim() != "-" {
                 self.read_powershell(&words_from(at + 1), Taint::NONE);
             }
-        } else if let Some(at) = flag("file", 1).filter(|at| dashed(*at)) {
+        } else if let Some(at) = flag("file") {
             if let Some(file) = arguments.get(at + 1) {
                 self.run_windows_file(&file.text, facts);
             }
         } else {
-            const VALUED: [&str; 6] = [
-                "executionpolicy",
-                "windowstyle",
-                "version",
-                "outputformat",
-                "inputformat",
-                "configurationname",
-            ];
             let mut at = 0;
             while let Some(word) = lower.get(at).filter(|word| word.starts_with(['-', '/'])) {
                 let name = word.trim_start_matches(['-', '/']);
-                at += 1 + usize::from(
-                    VALUED.iter().any(|valued| valued.starts_with(name))
-                        || matches!(name, "ep" | "exec"),
-                );
+                at += 1 + usize::from(windows_nested::takes_value(name));
             }
             if at < arguments.len() {
                 self.read_powershell(&words_from(at), Taint::NONE);
@@ -541,30 +478,11 @@ fn write_targets<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Ve
     }
 }
 
-/// Reports whether a program starts the files that it is given.
-fn starts_files(name: &str) -> bool {
-    matches!(
-        name,
-        "start-process"
-            | "invoke-item"
-            | "start"
-            | "cscript"
-            | "wscript"
-            | "mshta"
-            | "regsvr32"
-            | "rundll32"
-            | "msiexec"
-            | "installutil"
-            | "cmd"
-            | "powershell"
-            | "pwsh"
-            | "python"
-            | "node"
-            | "explorer"
-            | "import-module"
-            | "add-type"
-    )
-}
+/// Programs that start the files that they are given.
+static STARTERS: WordSet = WordSet::new(
+    "start-process invoke-item start cscript wscript mshta regsvr32 rundll32 msiexec installutil \
+     cmd powershell pwsh python node explorer import-module add-type",
+);
 
 /// Decodes base64 of UTF-16, as in `-EncodedCommand`.
 fn decode_utf16(text: &str) -> Option<String> {

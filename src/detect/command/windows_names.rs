@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use crate::text::quick::QuickMap;
+use crate::text::quick::{QuickMap, WordSet};
 
 /// Short names of cmdlets.
 const ALIASES: [(&str, &str); 92] = [
@@ -235,48 +235,11 @@ fn any_window(text: &str, is: impl Fn([u8; 4]) -> bool) -> bool {
 }
 
 /// Names that POSIX systems have as well: alone they are no evidence.
-const SHARED: [&str; 40] = [
-    "cat",
-    "cd",
-    "chdir",
-    "clear",
-    "copy",
-    "cp",
-    "curl",
-    "echo",
-    "expand",
-    "find",
-    "format",
-    "ftp",
-    "history",
-    "kill",
-    "ls",
-    "mkdir",
-    "more",
-    "mount",
-    "move",
-    "mv",
-    "net",
-    "ping",
-    "popd",
-    "powershell",
-    "print",
-    "ps",
-    "pushd",
-    "pwsh",
-    "replace",
-    "rm",
-    "rmdir",
-    "select",
-    "set",
-    "sort",
-    "start",
-    "tee",
-    "type",
-    "wget",
-    "shutdown",
-    "ssh",
-];
+static SHARED: WordSet = WordSet::new(
+    "cat cd chdir clear copy cp curl echo expand find format ftp history kill ls mkdir more mount \
+     move mv net ping popd powershell print ps pushd pwsh replace rm rmdir select set sort start \
+     tee type wget shutdown ssh",
+);
 
 /// What is known about the name of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -356,86 +319,23 @@ const SHARED_WORD: u8 = 2;
 const ALIAS: u8 = 4;
 
 /// Programs that only Windows has.
-const OWN: [&str; 30] = [
-    "attrib",
-    "call",
-    "cipher",
-    "cls",
-    "endlocal",
-    "mklink",
-    "rem",
-    "robocopy",
-    "setlocal",
-    "xcopy",
-    "reg",
-    "schtasks",
-    "vssadmin",
-    "wmic",
-    "bcdedit",
-    "wevtutil",
-    "netsh",
-    "certutil",
-    "bitsadmin",
-    "taskkill",
-    "icacls",
-    "takeown",
-    "wbadmin",
-    "rundll32",
-    "regsvr32",
-    "mshta",
-    "diskpart",
-    "msiexec",
-    "fsutil",
-    "net1",
-];
+static OWN: WordSet = WordSet::new(
+    "attrib call cipher cls endlocal mklink rem robocopy setlocal xcopy reg schtasks vssadmin \
+     wmic bcdedit wevtutil netsh certutil bitsadmin taskkill icacls takeown wbadmin rundll32 \
+     regsvr32 mshta diskpart msiexec fsutil net1",
+);
 
 /// Reports whether a name has the form `Verb-Noun`, as all cmdlets do.
 fn is_verb(name: &str) -> bool {
-    const VERBS: [&str; 30] = [
-        "add",
-        "clear",
-        "compress",
-        "convertfrom",
-        "convertto",
-        "copy",
-        "disable",
-        "enable",
-        "enter",
-        "expand",
-        "export",
-        "format",
-        "get",
-        "import",
-        "initialize",
-        "install",
-        "invoke",
-        "join",
-        "move",
-        "new",
-        "out",
-        "register",
-        "remove",
-        "rename",
-        "restart",
-        "set",
-        "start",
-        "stop",
-        "suspend",
-        "uninstall",
-    ];
+    static VERBS: WordSet = WordSet::new(
+        "add clear compress convertfrom convertto copy disable enable enter expand export format \
+         get import initialize install invoke join move new out register remove rename restart \
+         set start stop suspend uninstall",
+    );
     name.split_once('-').is_some_and(|(verb, noun)| {
         noun.len() >= 4 && noun.bytes().all(|b| b.is_ascii_alphanumeric()) && VERBS.contains(&verb)
     })
 }
 
 /// Words that the `net` command of Windows accepts.
-const NET: [&str; 8] = [
-    "accounts",
-    "group",
-    "localgroup",
-    "share",
-    "start",
-    "stop",
-    "use",
-    "user",
-];
+static NET: WordSet = WordSet::new("accounts group localgroup share start stop use user");

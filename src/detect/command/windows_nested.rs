@@ -2,18 +2,15 @@
 //! one text, including nested quotes.
 
 use super::windows::base_name;
+use crate::text::quick::WordSet;
 
-/// Parameters of PowerShell that take a value.
-const VALUED: [&str; 8] = [
-    "-executionpolicy",
-    "-ep",
-    "-exec",
-    "-windowstyle",
-    "-version",
-    "-outputformat",
-    "-inputformat",
-    "-configurationname",
-];
+/// Reports whether a parameter of PowerShell takes a value. Its name may be shortened.
+pub(super) fn takes_value(name: &str) -> bool {
+    static VALUED: WordSet = WordSet::new(
+        "executionpolicy ep windowstyle version outputformat inputformat configurationname",
+    );
+    VALUED.iter().any(|valued| valued.starts_with(name))
+}
 
 /// Returns the text that a line passes to cmd.exe or PowerShell, if it starts with one of them.
 pub(super) fn nested_script(text: &str) -> Option<&str> {
@@ -48,10 +45,7 @@ pub(super) fn nested_script(text: &str) -> Option<&str> {
             {
                 return None;
             }
-            let valued = lower.len() > 1
-                && VALUED
-                    .iter()
-                    .any(|name| name.starts_with(&lower) && !lower.starts_with("-no"));
+            let valued = lower.len() > 1 && lower.strip_prefix('-').is_some_and(takes_value);
             rest = if valued { split_word(after)?.1 } else { after };
         },
         _ => return None,

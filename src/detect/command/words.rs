@@ -1,57 +1,27 @@
 //! The role of a word at the start of a command: a keyword, an assignment, or neither.
 
-use super::lex::{Piece, Word};
+use super::lex::Word;
+use crate::text::quick::WordSet;
 
 /// Returns the text of a word that is plain text, unquoted.
 pub(super) fn plain(word: &Word) -> Option<&str> {
     match word.as_slice() {
-        [
-            Piece::Text {
-                text,
-                quoted: false,
-            },
-        ] => Some(text),
+        [only] => only.as_plain(),
         _ => None,
     }
 }
 
 /// Returns the keyword that a word is.
 pub(super) fn keyword(word: &Word) -> Option<&str> {
-    plain(word).filter(|text| {
-        matches!(
-            *text,
-            "!" | "then"
-                | "do"
-                | "else"
-                | "elif"
-                | "fi"
-                | "done"
-                | "esac"
-                | "}"
-                | "{"
-                | "while"
-                | "until"
-                | "for"
-                | "select"
-                | "if"
-                | "case"
-                | "in"
-                | "function"
-                | "coproc"
-        )
-    })
+    static KEYWORDS: WordSet = WordSet::new(
+        "! then do else elif fi done esac } { while until for select if case in function coproc",
+    );
+    plain(word).filter(|text| KEYWORDS.contains(text))
 }
 
 /// Returns the name that a word assigns to, and whether it appends.
 pub(super) fn assignment(word: &Word) -> Option<(String, bool)> {
-    let Some(Piece::Text {
-        text,
-        quoted: false,
-    }) = word.first()
-    else {
-        return None;
-    };
-    let (name, _) = text.split_once('=')?;
+    let (name, _) = word.first()?.as_plain()?.split_once('=')?;
     let name = name.split('[').next().unwrap_or(name);
     let (name, appends) = name
         .strip_suffix('+')

@@ -145,6 +145,15 @@ fn is_assignment(text: &str) -> bool {
     })
 }
 
+/// Returns the value after `=` in the first word that begins with one of `flags`.
+pub(super) fn joined_value<'f>(arguments: &'f [Field], flags: &[&str]) -> Option<&'f str> {
+    arguments.iter().find_map(|f| {
+        flags
+            .iter()
+            .find_map(|flag| f.text.strip_prefix(flag)?.strip_prefix('='))
+    })
+}
+
 /// Returns the value of the first of `flags`, either the next word or attached.
 pub(super) fn value_of<'f>(arguments: &'f [Field], flags: &[&str]) -> Option<&'f Field> {
     for (at, field) in arguments.iter().enumerate() {

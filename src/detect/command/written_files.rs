@@ -146,25 +146,13 @@ impl Reader<'_> {
     }
 
     pub(super) fn keep_file(&mut self, name: &str, value: Value) {
-        self.insert(
-            name,
-            FileState {
-                value,
-                appends: false,
-            },
-        );
+        self.insert(name, value, false);
     }
 
     /// Appends content to a file. What is known of either part remains known.
     pub(super) fn append_file(&mut self, name: &str, value: Value) {
         let Some(before) = self.file_content(name) else {
-            return self.insert(
-                name,
-                FileState {
-                    value,
-                    appends: true,
-                },
-            );
+            return self.insert(name, value, true);
         };
         let appends = self
             .files
@@ -181,17 +169,12 @@ impl Reader<'_> {
             Value::text(parts.concat()).with(taint)
         };
         self.spend_bytes(combined.as_text().map_or(0, str::len));
-        self.insert(
-            name,
-            FileState {
-                value: combined,
-                appends,
-            },
-        );
+        self.insert(name, combined, appends);
     }
 
-    fn insert(&mut self, name: &str, file: FileState) {
+    fn insert(&mut self, name: &str, value: Value, appends: bool) {
         if self.files.len() < 256 {
+            let file = FileState { value, appends };
             self.files.insert(self.file_key(name), file);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::options::short_letters;
 use super::quote;
 use super::value::{Field, Value};
 
@@ -30,8 +31,7 @@ pub(super) fn build_commands(
         .unwrap_or_default();
     let value = |flags: &[&str]| option_value(options, flags);
     let nul = options.iter().any(|f| {
-        f.text == "--null"
-            || f.text.starts_with('-') && !f.text.starts_with("--") && f.text.contains('0')
+        f.text == "--null" || short_letters(&f.text).is_some_and(|letters| letters.contains('0'))
     });
     let by = value(&["-d", "--delimiter"]).map(|by| quote::decode_escapes(&by));
     let mark = placeholder(options);
@@ -47,10 +47,6 @@ pub(super) fn build_commands(
         .filter(|item| !item.is_empty())
         .take(256)
         .collect();
-    let field = |item: &str| Field {
-        taint: input.taint,
-        ..Field::plain(item)
-    };
     if let Some(mark) = mark {
         let insert_item = |item: &&str| -> Vec<Field> {
             command
@@ -73,7 +69,11 @@ pub(super) fn build_commands(
         command
             .iter()
             .cloned()
-            .chain(chunk.iter().map(|item| field(item)))
+            .chain(
+                chunk
+                    .iter()
+                    .map(|item| Field::plain(*item).with(input.taint)),
+            )
             .collect()
     };
     items

@@ -4,69 +4,28 @@ use std::sync::LazyLock;
 
 use crate::detect::command::FileUse;
 use crate::detect::command::paths::{Classes, fits_glob};
+use crate::text::quick::WordSet;
 
 /// Folders of programs and of their dependencies: read and run by nearly every command.
-const READABLE: [&str; 34] = [
-    "/usr/**",
-    "/bin/**",
-    "/sbin/**",
-    "/lib/**",
-    "/lib32/**",
-    "/lib64/**",
-    "/opt/**",
-    "/etc/**",
-    "/nix/**",
-    "/snap/**",
-    "/sys/**",
-    "/proc/**",
-    "/dev/**",
-    "/run/**",
-    "/var/lib/**",
-    "/var/cache/**",
-    "/System/**",
-    "/Library/**",
-    "/Applications/**",
-    "c:/windows/**",
-    "c:/program?files*/**",
-    "~/.local/**",
-    "~/.cache/**",
-    "~/.cargo/**",
-    "~/.rustup/**",
-    "~/.npm/**",
-    "~/.nvm/**",
-    "~/.pyenv/**",
-    "~/.rbenv/**",
-    "~/.m2/**",
-    "~/.gradle/**",
-    "~/.deno/**",
-    "~/.bun/**",
-    "~/go/**",
-];
+static READABLE: WordSet = WordSet::new(
+    "/usr/** /bin/** /sbin/** /lib/** /lib32/** /lib64/** /opt/** /etc/** /nix/** /snap/** \
+     /sys/** /proc/** /dev/** /run/** /var/lib/** /var/cache/** /System/** /Library/** \
+     /Applications/** c:/windows/** c:/program?files*/** ~/.local/** ~/.cache/** ~/.cargo/** \
+     ~/.rustup/** ~/.npm/** ~/.nvm/** ~/.pyenv/** ~/.rbenv/** ~/.m2/** ~/.gradle/** ~/.deno/** \
+     ~/.bun/** ~/go/**",
+);
 /// Paths that every command may write to.
-const WRITABLE: [&str; 13] = [
-    "/tmp/**",
-    "/var/tmp/**",
-    "/private/tmp/**",
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/stdin",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/tty",
-    "/dev/fd/*",
-    "/dev/shm/**",
-    "~/.cache/**",
-];
+static WRITABLE: WordSet = WordSet::new(
+    "/tmp/** /var/tmp/** /private/tmp/** /dev/null /dev/zero /dev/full /dev/stdin /dev/stdout \
+     /dev/stderr /dev/tty /dev/fd/* /dev/shm/** ~/.cache/**",
+);
 
 /// Reports whether a command may touch `path`, which is normalized, although it is outside the
 /// roots. Keys and the like are covered by the rules for commands.
 pub(super) fn is_ordinary(path: &str, file_use: FileUse) -> bool {
-    let is_among = |globs: &[&str]| globs.iter().any(|glob| fits_glob(glob, path));
+    let is_among = |globs: &WordSet| globs.iter().any(|glob| fits_glob(glob, path));
     // What is only named may be deleted.
-    is_among(&WRITABLE)
-        || matches!(file_use, FileUse::Read | FileUse::Run) && is_among(&READABLE)
-        || file_use == FileUse::Named && is_among(&READABLE)
+    is_among(&WRITABLE) || file_use != FileUse::Write && is_among(&READABLE)
 }
 
 /// Reports whether a path starts in the command's working directory, at the output of a command, or
@@ -94,11 +53,7 @@ pub(super) fn is_below(path: &str) -> bool {
 /// Returns the classes of files whose names do not occur in projects.
 pub(super) fn non_project_classes() -> Classes {
     static CLASSES: LazyLock<Classes> = LazyLock::new(|| {
-        let names = ["accounts", "credential", "authorized-keys", "history"];
-        names
-            .into_iter()
-            .filter_map(Classes::from_name)
-            .fold(Classes::NONE, Classes::join)
+        Classes::from_names(&["accounts", "credential", "authorized-keys", "history"])
     });
     *CLASSES
 }
@@ -106,7 +61,7 @@ pub(super) fn non_project_classes() -> Classes {
 /// Returns the classes of places that a path from within a project has no reason to climb to.
 pub(super) fn climb_targets() -> Classes {
     static CLASSES: LazyLock<Classes> = LazyLock::new(|| {
-        [
+        Classes::from_names(&[
             "accounts",
             "credential",
             "etc",
@@ -118,10 +73,7 @@ pub(super) fn climb_targets() -> Classes {
             "log",
             "service",
             "loader",
-        ]
-        .into_iter()
-        .filter_map(Classes::from_name)
-        .fold(Classes::NONE, Classes::join)
+        ])
     });
     *CLASSES
 }

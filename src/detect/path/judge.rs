@@ -10,6 +10,7 @@ use super::{Links, commands};
 use crate::detect::command::paths::{Classes, classes, normal};
 use crate::detect::command::{FileAccess, FileUse};
 use crate::detect::{AccessScope, Place};
+use crate::text::quick::WordSet;
 
 /// Maximum length of a path that is read, in bytes: eight times the limit of kernels.
 const PATH_BYTES: usize = 32 << 10;
@@ -297,42 +298,11 @@ fn count_ups(text: &str) -> usize {
 
 /// Returns what a tool does with a path, according to the words of its name.
 fn file_use_of(place: &Place<'_>) -> FileUse {
-    const WRITES: [&str; 34] = [
-        "write",
-        "create",
-        "edit",
-        "update",
-        "append",
-        "delete",
-        "remove",
-        "move",
-        "rename",
-        "copy",
-        "save",
-        "put",
-        "insert",
-        "replace",
-        "patch",
-        "mkdir",
-        "touch",
-        "upload",
-        "modify",
-        "set",
-        "symlink",
-        "link",
-        "unlink",
-        "rm",
-        "mv",
-        "cp",
-        "chmod",
-        "chown",
-        "apply",
-        "add",
-        "make",
-        "overwrite",
-        "download",
-        "extract",
-    ];
+    static WRITES: WordSet = WordSet::new(
+        "write create edit update append delete remove move rename copy save put insert replace \
+         patch mkdir touch upload modify set symlink link unlink rm mv cp chmod chown apply add \
+         make overwrite download extract",
+    );
     let tool = place.tool.unwrap_or("");
     let mut word = String::new();
     let mut small = false;

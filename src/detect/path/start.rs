@@ -1,5 +1,7 @@
 //! The start of a path: the root, a drive, the home folder, a variable, or the working directory.
 
+use crate::text::quick::WordSet;
+
 /// The start of a path, and the rest of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Start<'p> {
@@ -21,25 +23,10 @@ pub(super) enum Start<'p> {
 }
 
 /// Schemes that are followed by a path, or by another such address.
-const FILE_SCHEMES: [&str; 17] = [
-    "file",
-    "jar",
-    "zip",
-    "url",
-    "view-source",
-    "netdoc",
-    "phar",
-    "compress.zlib",
-    "compress.bzip2",
-    "glob",
-    "local_file",
-    "local",
-    "vscode-file",
-    "filesystem",
-    "gzip",
-    "tar",
-    "nfs",
-];
+static FILE_SCHEMES: WordSet = WordSet::new(
+    "file jar zip url view-source netdoc phar compress.zlib compress.bzip2 glob local_file local \
+     vscode-file filesystem gzip tar nfs",
+);
 const HOME: [&str; 5] = ["HOME", "USERPROFILE", "HOMEPATH", "APPDATA", "LOCALAPPDATA"];
 const WORKING_FOLDER: [&str; 5] = ["PWD", "CD", "WORKSPACE", "GITHUB_WORKSPACE", "PROJECT_ROOT"];
 const SCRATCH: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "RUNNER_TEMP"];

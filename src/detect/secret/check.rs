@@ -82,12 +82,14 @@ fn is_random(body: &str) -> bool {
         && (body.len() < SHORT
             || stats.is_random_hex()
             || stats.digits == body.len()
-            || body
-                .split(['-', '.', '_', ':'])
-                .map(part_randomness)
-                .map(|bits| bits.max(0.0))
-                .sum::<f32>()
-                >= SURPRISE)
+            || randomness(body, ['-', '.', '_', ':']) >= SURPRISE)
+}
+
+/// Returns the sum of the randomness of the parts of a text, in bits.
+fn randomness(text: &str, separators: [char; 4]) -> f32 {
+    text.split(separators)
+        .map(|part| part_randomness(part).max(0.0))
+        .sum()
 }
 
 /// Returns the randomness of a part in bits. In a hexadecimal part, the individual letters and
@@ -123,12 +125,7 @@ fn is_strong(body: &str) -> bool {
         && !is_uuid(body)
         && stats.digits > 0
         && (stats.upper > 0 && stats.lower > 0 || body.len() >= 32)
-        && body
-            .split(['-', '.', '_', '/'])
-            .map(part_randomness)
-            .map(|bits| bits.max(0.0))
-            .sum::<f32>()
-            >= STRONG
+        && randomness(body, ['-', '.', '_', '/']) >= STRONG
 }
 
 /// Reports whether text that was assembled from pieces was a single value: ordinary words can be

@@ -8,6 +8,7 @@ use super::decode;
 use super::name::{NamedValue, classify_name};
 use super::random::{CharStats, is_standin, surprise};
 use super::reference::{in_address, is_example, is_reference};
+use crate::text::quick::WordSet;
 
 /// Maximum length of a value that is examined, in bytes.
 const VALUE_BYTES: usize = 512;
@@ -284,32 +285,12 @@ pub(super) fn is_secret(name: &str, value: &str, link: Link) -> bool {
 /// Reports whether a name can only be that of a credential: several services issue keys that are
 /// UUIDs.
 fn names_credential(name: &str) -> bool {
-    const ENDS: [&str; 24] = [
-        "apikey",
-        "apitoken",
-        "apisecret",
-        "authtoken",
-        "authkey",
-        "accesstoken",
-        "accesskey",
-        "secretkey",
-        "clientsecret",
-        "privatekey",
-        "subscriptionkey",
-        "licensekey",
-        "licencekey",
-        "adminsecret",
-        "appsecret",
-        "sharedsecret",
-        "signingsecret",
-        "signingkey",
-        "webhooksecret",
-        "bearertoken",
-        "servertoken",
-        "personaltoken",
-        "refreshtoken",
-        "password",
-    ];
+    static ENDS: WordSet = WordSet::new(
+        "apikey apitoken apisecret authtoken authkey accesstoken accesskey secretkey clientsecret \
+         privatekey subscriptionkey licensekey licencekey adminsecret appsecret sharedsecret \
+         signingsecret signingkey webhooksecret bearertoken servertoken personaltoken \
+         refreshtoken password",
+    );
     let plain: String = name
         .chars()
         .rev()

@@ -204,13 +204,15 @@ fn is_zlib(bytes: &[u8]) -> bool {
     matches!(bytes, [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..])
 }
 
+/// Returns the number of bytes up to the first that is not UTF-8.
+fn valid_length(bytes: &[u8]) -> usize {
+    std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len)
+}
+
 /// Reports whether bytes may be the beginning of a text or of compressed data.
 fn may_be_text(bytes: &[u8]) -> bool {
     is_compressed(bytes) || is_utf16(bytes) || {
-        let valid = match std::str::from_utf8(bytes) {
-            Ok(_) => bytes.len(),
-            Err(error) => error.valid_up_to(),
-        };
+        let valid = valid_length(bytes);
         valid + 3 >= bytes.len()
             && bytes
                 .iter()
@@ -257,10 +259,7 @@ fn read_text(
             .collect();
         bytes = String::from_utf16_lossy(&units).into_bytes();
     }
-    let valid = match std::str::from_utf8(&bytes) {
-        Ok(_) => bytes.len(),
-        Err(error) => error.valid_up_to(),
-    };
+    let valid = valid_length(&bytes);
     // A tar archive also counts as text, apart from its zero bytes.
     let text = if unpacked_bytes > 0 {
         String::from_utf8_lossy(&bytes).into_owned()
@@ -320,7 +319,8 @@ fn sextet(byte: u8) -> Option<u8> {
     })
 }
 
-fn hex_byte(digits: &[u8]) -> Option<u8> {
+/// Returns the byte that two hexadecimal digits encode.
+pub(super) fn hex_byte(digits: &[u8]) -> Option<u8> {
     let digit = |at: usize| {
         digits
             .get(at)

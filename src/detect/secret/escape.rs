@@ -1,7 +1,7 @@
 //! Characters written as escapes of URLs, programming languages, HTML and mail.
 
 use super::class::Class;
-use super::decode::is_text;
+use super::decode::{hex_byte, is_text};
 use crate::text::Facts;
 
 /// Reports whether a text has escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `=41`.
@@ -88,12 +88,7 @@ fn wide_escape(text: &[u8]) -> Option<(char, usize)> {
                 let group = text
                     .get(at * 3..at * 3 + 3)
                     .filter(|group| group.first() == Some(sign))?;
-                let digit = |at: usize| {
-                    group
-                        .get(at)
-                        .and_then(|byte| char::from(*byte).to_digit(16))
-                };
-                u8::try_from(digit(1)? << 4 | digit(2)?).ok()
+                hex_byte(group.get(1..)?)
             };
             let count = match octet(0)? {
                 0xc2..=0xdf => 2,

@@ -1,6 +1,8 @@
 //! Names that suggest secrets: what `API_KEY`, `--password` or `authToken` indicate about the value
 //! assigned to them.
 
+use crate::text::quick::WordSet;
+
 /// The kind of value that a name indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NamedValue {
@@ -42,174 +44,32 @@ pub(super) const ROOTS: [&str; 24] = [
 ];
 
 /// Words for "password" in other languages: those of the roots above that are whole names.
-const FOREIGN: [&str; 8] = [
-    "kennwort",
-    "contrase",
-    "senha",
-    "clave",
-    "пароль",
-    "密码",
-    "密碼",
-    "パスワード",
-];
+static FOREIGN: WordSet = WordSet::new("kennwort contrase senha clave пароль 密码 密碼 パスワード");
 
 /// Words that make a name one of something other than a secret.
-const UNRELATED_WORDS: [&str; 60] = [
-    "public",
-    "pub",
-    "hash",
-    "hashed",
-    "hashes",
-    "checksum",
-    "digest",
-    "sha",
-    "sha1",
-    "sha256",
-    "sha512",
-    "md5",
-    "etag",
-    "fingerprint",
-    "thumbprint",
-    "cache",
-    "primary",
-    "foreign",
-    "sort",
-    "partition",
-    "index",
-    "idempotency",
-    "dedup",
-    "max",
-    "min",
-    "count",
-    "counts",
-    "total",
-    "limit",
-    "tokenizer",
-    "tokenizers",
-    "tokenize",
-    "tokens",
-    "keys",
-    "keyboard",
-    "shortcut",
-    "hotkey",
-    "keyword",
-    "keywords",
-    "column",
-    "next",
-    "page",
-    "cursor",
-    "continuation",
-    "row",
-    "group",
-    "routing",
-    "author",
-    "authors",
-    "keyframe",
-    "monkey",
-    "passive",
-    "passed",
-    "bypass",
-    "compass",
-    "passenger",
-    "passage",
-    "integrity",
-    "commit",
-    "keynote",
-];
+static UNRELATED_WORDS: WordSet = WordSet::new(
+    "public pub hash hashed hashes checksum digest sha sha1 sha256 sha512 md5 etag fingerprint \
+     thumbprint cache primary foreign sort partition index idempotency dedup max min count counts \
+     total limit tokenizer tokenizers tokenize tokens keys keyboard shortcut hotkey keyword \
+     keywords column next page cursor continuation row group routing author authors keyframe \
+     monkey passive passed bypass compass passenger passage integrity commit keynote",
+);
 
 /// Last words of names that make a name one of something about a secret.
-const ATTRIBUTE_WORDS: [&str; 62] = [
-    "id",
-    "ids",
-    "name",
-    "names",
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "dir",
-    "folder",
-    "url",
-    "uri",
-    "endpoint",
-    "type",
-    "kind",
-    "length",
-    "len",
-    "size",
-    "expires",
-    "expiry",
-    "expiration",
-    "ttl",
-    "age",
-    "date",
-    "at",
-    "time",
-    "version",
-    "format",
-    "policy",
-    "hint",
-    "field",
-    "label",
-    "prefix",
-    "suffix",
-    "env",
-    "var",
-    "variable",
-    "ref",
-    "arn",
-    "enabled",
-    "required",
-    "status",
-    "state",
-    "algorithm",
-    "alg",
-    "provider",
-    "method",
-    "mode",
-    "scope",
-    "scopes",
-    "header",
-    "param",
-    "manager",
-    "service",
-    "store",
-    "rotation",
-    "domain",
-    "host",
-    "issuer",
-    "audience",
-    "error",
-];
+static ATTRIBUTE_WORDS: WordSet = WordSet::new(
+    "id ids name names path paths file files filename dir folder url uri endpoint type kind \
+     length len size expires expiry expiration ttl age date at time version format policy hint \
+     field label prefix suffix env var variable ref arn enabled required status state algorithm \
+     alg provider method mode scope scopes header param manager service store rotation domain \
+     host issuer audience error",
+);
 
 /// Words before `key` that make it a secret key.
-const KEY_QUALIFIERS: [&str; 24] = [
-    "api",
-    "access",
-    "private",
-    "secret",
-    "signing",
-    "encryption",
-    "encrypt",
-    "master",
-    "client",
-    "app",
-    "auth",
-    "service",
-    "account",
-    "storage",
-    "shared",
-    "webhook",
-    "license",
-    "admin",
-    "ssh",
-    "server",
-    "subscription",
-    "integration",
-    "publishable",
-    "consumer",
-];
+static KEY_QUALIFIERS: WordSet = WordSet::new(
+    "api access private secret signing encryption encrypt master client app auth service account \
+     storage shared webhook license admin ssh server subscription integration publishable \
+     consumer",
+);
 
 /// Reports whether a name contains words that make it one of something other than a secret.
 pub(super) fn is_unrelated(name: &str) -> bool {
@@ -236,10 +96,9 @@ pub(super) fn classify_name(name: &str) -> Option<NamedValue> {
     }
     let mut words = Words::parse(name);
     let words = words.words();
-    let is_in = |list: &[&str], word: &str| list.contains(&word);
     let last = words.last()?;
-    if words.iter().any(|word| is_in(&UNRELATED_WORDS, word))
-        || is_in(&ATTRIBUTE_WORDS, last) && words.len() > 1
+    if words.iter().any(|word| UNRELATED_WORDS.contains(word))
+        || ATTRIBUTE_WORDS.contains(last) && words.len() > 1
     {
         return None;
     }
@@ -255,7 +114,7 @@ pub(super) fn classify_name(name: &str) -> Option<NamedValue> {
     }
     let has_secret_key = words
         .windows(2)
-        .any(|pair| matches!(pair, [before, "key"] if is_in(&KEY_QUALIFIERS, before)));
+        .any(|pair| matches!(pair, [before, "key"] if KEY_QUALIFIERS.contains(before)));
     let key = [
         "secret",
         "token",

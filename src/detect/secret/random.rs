@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use crate::text::quick::WordSet;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 /// For each letter, the letters that hardly ever follow it in words and names: 61 % of all possible
@@ -80,42 +81,11 @@ const STANDIN_WORDS: [&str; 49] = [
 
 /// Passwords that protect nothing, after digits and signs have been replaced by the letters they
 /// look like.
-const WORDS: [&str; 34] = [
-    "password",
-    "passwd",
-    "passw",
-    "pass",
-    "secret",
-    "admin",
-    "administrator",
-    "root",
-    "user",
-    "username",
-    "test",
-    "testing",
-    "guest",
-    "demo",
-    "default",
-    "letmein",
-    "welcome",
-    "qwerty",
-    "changeit",
-    "changeme",
-    "postgres",
-    "mysql",
-    "redis",
-    "mongo",
-    "rabbitmq",
-    "minio",
-    "minioadmin",
-    "docker",
-    "sonar",
-    "sa",
-    "abc",
-    "supersecret",
-    "topsecret",
-    "none",
-];
+static WORDS: WordSet = WordSet::new(
+    "password passwd passw pass secret admin administrator root user username test testing guest \
+     demo default letmein welcome qwerty changeit changeme postgres mysql redis mongo rabbitmq \
+     minio minioadmin docker sonar sa abc supersecret topsecret none",
+);
 
 /// Returns how much more likely `run` is as a random string than as words, in bits. Above 4 it is
 /// hardly a word; a random string of 20 letters and digits has about 20.

@@ -6,93 +6,28 @@ use std::ops::Range;
 use super::check::is_uuid;
 use super::name::{NamedValue, classify_name};
 use super::random::{CharStats, surprise};
+use crate::text::quick::WordSet;
 
 /// Prefixes of references to secrets: variables, paths, and addresses in secret stores of several
 /// vendors.
-const STARTS: [&str; 45] = [
-    "$",
-    "%",
-    "@",
-    "~",
-    "./",
-    "../",
-    "{",
-    "env.",
-    "env:",
-    "process.",
-    "os.",
-    "secrets.",
-    "vault:",
-    "op://",
-    "arn:",
-    "ref+",
-    "file:",
-    "http:",
-    "https:",
-    "sha256:",
-    "sha512-",
-    "sha1-",
-    "sha384-",
-    "projects/",
-    "resolve:",
-    "secretsmanager:",
-    "ssm:",
-    "aws-ssm:",
-    "aws-sm:",
-    "gcp-sm:",
-    "gcp-secret:",
-    "gcpsm:",
-    "azkv:",
-    "akv:",
-    "keyvault:",
-    "azurekv:",
-    "doppler:",
-    "infisical:",
-    "bws:",
-    "keychain:",
-    "keyring:",
-    "credstash:",
-    "sops:",
-    "var.",
-    "module.",
-];
+static STARTS: WordSet = WordSet::new(
+    "$ % @ ~ ./ ../ { env. env: process. os. secrets. vault: op:// arn: ref+ file: http: https: \
+     sha256: sha512- sha1- sha384- projects/ resolve: secretsmanager: ssm: aws-ssm: aws-sm: \
+     gcp-sm: gcp-secret: gcpsm: azkv: akv: keyvault: azurekv: doppler: infisical: bws: keychain: \
+     keyring: credstash: sops: var. module.",
+);
 /// Prefixes of addresses whose own parts are called secrets:
 /// `arn:aws:secretsmanager:…:secret:prod/db`.
-const ADDRESSES: [&str; 14] = [
-    "arn:aws",
-    "op://",
-    "vault:",
-    "ref+",
-    "projects/",
-    "resolve:",
-    "sm://",
-    "akv://",
-    "secretsmanager:",
-    "ssm:",
-    "gcp-sm:",
-    "keyvault:",
-    "doppler:",
-    "urn:",
-];
+static ADDRESSES: WordSet = WordSet::new(
+    "arn:aws op:// vault: ref+ projects/ resolve: sm:// akv:// secretsmanager: ssm: gcp-sm: \
+     keyvault: doppler: urn:",
+);
 /// Maximum length of the part of an address before a name in it, in bytes.
 const ADDRESS_BYTES: usize = 256;
 /// Folders with which names in a secret store begin: `prod/db-Ab1Cd2`.
-const STORE_FOLDERS: [&str; 14] = [
-    "prod",
-    "production",
-    "staging",
-    "stage",
-    "dev",
-    "development",
-    "test",
-    "qa",
-    "secret",
-    "secrets",
-    "kv",
-    "app",
-    "apps",
-    "shared",
-];
+static STORE_FOLDERS: WordSet = WordSet::new(
+    "prod production staging stage dev development test qa secret secrets kv app apps shared",
+);
 /// Upper limit for the randomness of a name in a store, in bits.
 const STORE_NAME: f32 = 12.0;
 /// Maximum distance between a value and the words before it that mark it as an example: in bytes,
@@ -100,20 +35,10 @@ const STORE_NAME: f32 = 12.0;
 const EXAMPLE_BYTES: usize = 240;
 const EXAMPLE_LINES: usize = 4;
 /// Words in a heading or comment that mark an example.
-const EXAMPLE_WORDS: [&str; 12] = [
-    "example",
-    "examples",
-    "sample",
-    "samples",
-    "placeholder",
-    "placeholders",
-    "dummy",
-    "fake",
-    "fictitious",
-    "made-up",
-    "illustration",
-    "illustrative",
-];
+static EXAMPLE_WORDS: WordSet = WordSet::new(
+    "example examples sample samples placeholder placeholders dummy fake fictitious made-up \
+     illustration illustrative",
+);
 
 /// Reports whether a value refers to a secret, or is obviously something else: a path, a call, a
 /// member, an address.

@@ -1,23 +1,13 @@
 //! Detects conditions that narrow nothing.
 
 use super::lex::{Kind, Token};
+use crate::text::quick::WordSet;
 
 /// Maximum depth to which brackets and alternatives are followed.
 const DEPTH: usize = 8;
 /// Words that end a condition.
-const ENDS: [&str; 11] = [
-    "returning",
-    "limit",
-    "order",
-    "option",
-    "group",
-    "having",
-    "union",
-    "on",
-    "for",
-    "allow",
-    "qualify",
-];
+static ENDS: WordSet =
+    WordSet::new("returning limit order option group having union on for allow qualify");
 
 /// Reports whether every row meets the condition, whatever it contains: `1=1`, `true`, `x = x`,
 /// `a OR true`. False if in doubt.
@@ -26,7 +16,7 @@ pub(super) fn is_always_true(tokens: &[Token<'_>]) -> bool {
     let ends_condition = |token: &Token<'_>| {
         token.depth < level
             || token.is_mark(";")
-            || token.depth == level && ENDS.iter().any(|word| token.is(word))
+            || token.depth == level && token.is_any(ENDS.iter())
     };
     let end = tokens
         .iter()
@@ -51,8 +41,7 @@ fn always_holds(tokens: &[Token<'_>], depth: usize) -> bool {
     let split_at = |words: &[&str]| -> Vec<&[Token<'_>]> {
         let joins = |token: &Token<'_>| {
             token.depth == level
-                && (words.iter().any(|word| token.is(word))
-                    || words.contains(&"or") && token.is_mark("|"))
+                && (token.is_any(words) || words.contains(&"or") && token.is_mark("|"))
         };
         tokens
             .split(joins)

@@ -59,6 +59,11 @@ impl Token<'_> {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
+    /// Reports whether it is one of these keywords, given in lower case.
+    pub(super) fn is_any<'w>(&self, words: impl IntoIterator<Item = &'w &'w str>) -> bool {
+        words.into_iter().any(|word| self.is(word))
+    }
+
     /// Reports whether it is this single character.
     pub(super) fn is_mark(&self, mark: &str) -> bool {
         self.kind == Kind::Mark && self.text == mark
@@ -149,16 +154,9 @@ impl<'t> Lexer<'t> {
                 }
             }
             _ => {
-                let length = self
-                    .text
-                    .get(start..)
-                    .and_then(|rest| rest.chars().next())
-                    .map_or(1, char::len_utf8);
-                if self
-                    .text
-                    .get(start..start + length)
-                    .is_some_and(|c| c.chars().all(char::is_whitespace))
-                {
+                let c = self.text.get(start..).and_then(|rest| rest.chars().next());
+                let length = c.map_or(1, char::len_utf8);
+                if c.is_some_and(char::is_whitespace) {
                     self.at += length;
                     return Some(());
                 }
@@ -188,8 +186,8 @@ impl<'t> Lexer<'t> {
     fn skip_comment(&mut self) -> Option<bool> {
         let mysql = self.flavour == Flavour::MySql;
         match (self.byte(0), self.byte(1)) {
-            (b'-', b'-') if !mysql || self.byte(2) <= b' ' => self.skip_line(),
-            (b'#', _) if mysql => self.skip_line(),
+            (b'-', b'-') if !mysql || self.byte(2) <= b' ' => self.at = self.line_end(),
+            (b'#', _) if mysql => self.at = self.line_end(),
             (b'/', b'*')
                 if mysql
                     && (self.byte(2) == b'!' || (self.byte(2) == b'M' && self.byte(3) == b'!')) =>
@@ -228,10 +226,6 @@ impl<'t> Lexer<'t> {
             _ => return Some(false),
         }
         Some(true)
-    }
-
-    fn skip_line(&mut self) {
-        self.at = self.line_end();
     }
 
     fn line_end(&self) -> usize {

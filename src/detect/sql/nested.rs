@@ -2,36 +2,22 @@
 
 use super::lex::{Kind, Token};
 use super::statement::Statement;
+use crate::text::quick::WordSet;
 
 /// Functions that run a string argument as SQL.
-const RUN_SQL: [&str; 18] = [
-    "sp_executesql",
-    "dblink",
-    "dblink_exec",
-    "dblink_open",
-    "dblink_send_query",
-    "query_to_xml",
-    "query_to_xml_and_xmlschema",
-    "cursor_to_xml",
-    "openquery",
-    "openrowset",
-    "schedule",
-    "external_query",
-    "execute_immediate",
-    "parse",
-    "sp_sqlexec",
-    "run_statement",
-    "exec_sql",
-    "ts_stat",
-];
+static RUN_SQL: WordSet = WordSet::new(
+    "sp_executesql dblink dblink_exec dblink_open dblink_send_query query_to_xml \
+     query_to_xml_and_xmlschema cursor_to_xml openquery openrowset schedule external_query \
+     execute_immediate parse sp_sqlexec run_statement exec_sql ts_stat",
+);
+
+fn begins_with(part: &[Token<'_>], words: &[&str]) -> bool {
+    part.first().is_some_and(|first| first.is_any(words))
+}
 
 /// Returns the strings that the statement runs as SQL.
 pub(super) fn executed_strings(part: &[Token<'_>], statement: &Statement) -> Vec<String> {
-    let starts_with_any = |words: &[&str]| {
-        part.first()
-            .is_some_and(|first| words.iter().any(|word| first.is(word)))
-    };
-    let runs_strings = starts_with_any(&["exec", "execute", "do", "prepare"])
+    let runs_strings = begins_with(part, &["exec", "execute", "do", "prepare"])
         || statement
             .words
             .windows(2)
@@ -66,7 +52,7 @@ pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
     for (at, token) in part.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| part.get(before));
         // `N'…'` and `E'…'` are strings with a prefix letter.
-        let prefix = ["n", "e", "u"].iter().any(|prefix| token.is(prefix))
+        let prefix = token.is_any(&["n", "e", "u"])
             && part.get(at + 1).is_some_and(|next| next.kind == Kind::Text);
         let joins = ["+", "|"].iter().any(|mark| token.is_mark(mark))
             || concat.is_some() && token.is_mark(",");
@@ -91,24 +77,15 @@ pub(super) fn texts(part: &[Token<'_>]) -> Vec<String> {
 
 /// Reports whether a statement assigns a value to a variable.
 pub(super) fn assigns_variable(part: &[Token<'_>]) -> bool {
-    let first = part.first().is_some_and(|first| {
-        ["declare", "set", "select"]
-            .iter()
-            .any(|word| first.is(word))
-    });
-    first
+    begins_with(part, &["declare", "set", "select"])
         && part.iter().any(|token| token.is_mark("="))
         && part.iter().any(|token| token.text.starts_with('@'))
 }
 
 /// Reports whether a statement runs the value of a variable.
 pub(super) fn runs_variable(part: &[Token<'_>]) -> bool {
-    let runs = part.first().is_some_and(|first| {
-        ["exec", "execute", "prepare"]
-            .iter()
-            .any(|word| first.is(word))
-    });
-    runs && part.iter().take(8).any(|token| token.text.starts_with('@'))
+    begins_with(part, &["exec", "execute", "prepare"])
+        && part.iter().take(8).any(|token| token.text.starts_with('@'))
 }
 
 /// Returns the text that a number such as `0x44524f50…` encodes.

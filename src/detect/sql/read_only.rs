@@ -14,6 +14,7 @@ use sqlparser::parser::Parser;
 use super::lex::{self, Flavour, Kind, Token};
 use super::statement::same_parts;
 use crate::text::glob_matches;
+use crate::text::quick::WordSet;
 
 /// Maximum length of a query in bytes and in tokens, and maximum depth of brackets. A parser's tree
 /// is as deep as a query is long.
@@ -24,146 +25,29 @@ const DEPTH: usize = 16;
 const PARSER_DEPTH: usize = 40;
 
 /// Words that write anywhere in a query, unless a column or a function has that name.
-const WRITES: [&str; 24] = [
-    "insert",
-    "update",
-    "delete",
-    "merge",
-    "upsert",
-    "into",
-    "outfile",
-    "dumpfile",
-    "exec",
-    "execute",
-    "shutdown",
-    "reconfigure",
-    "drop",
-    "truncate",
-    "alter",
-    "create",
-    "grant",
-    "revoke",
-    "nextval",
-    "share",
-    "attach",
-    "detach",
-    "vacuum",
-    "call",
-];
+static WRITES: WordSet = WordSet::new(
+    "insert update delete merge upsert into outfile dumpfile exec execute shutdown reconfigure \
+     drop truncate alter create grant revoke nextval share attach detach vacuum call",
+);
 /// Further words that may write, for texts that no parser accepts.
-const MAY_WRITE: [&str; 34] = [
-    "replace",
-    "copy",
-    "load",
-    "do",
-    "set",
-    "use",
-    "lock",
-    "unlock",
-    "handler",
-    "prepare",
-    "deallocate",
-    "declare",
-    "begin",
-    "commit",
-    "rollback",
-    "savepoint",
-    "kill",
-    "import",
-    "export",
-    "unload",
-    "put",
-    "rename",
-    "comment",
-    "refresh",
-    "cluster",
-    "notify",
-    "listen",
-    "discard",
-    "checkpoint",
-    "reset",
-    "install",
-    "pragma",
-    "backup",
-    "restore",
-];
+static MAY_WRITE: WordSet = WordSet::new(
+    "replace copy load do set use lock unlock handler prepare deallocate declare begin commit \
+     rollback savepoint kill import export unload put rename comment refresh cluster notify \
+     listen discard checkpoint reset install pragma backup restore",
+);
 /// Functions that write, wait, lock, access files or hosts, or run a string.
-const ACTING_FUNCTIONS: [&str; 74] = [
-    "nextval",
-    "setval",
-    "lo_*",
-    "lowrite",
-    "loread",
-    "pg_terminate_backend",
-    "pg_cancel_backend",
-    "pg_reload_conf",
-    "pg_rotate_*",
-    "pg_promote",
-    "pg_switch_*",
-    "pg_create_*",
-    "pg_drop_*",
-    "pg_start_backup",
-    "pg_stop_backup",
-    "pg_backup_*",
-    "pg_read_*",
-    "pg_ls_*",
-    "pg_stat_file",
-    "pg_stat_reset*",
-    "pg_file_*",
-    "pg_logdir_ls",
-    "pg_advisory_*",
-    "pg_try_advisory_*",
-    "pg_sleep*",
-    "pg_notify",
-    "pg_replication_*",
-    "pg_logical_*",
-    "pg_wal_replay_*",
-    "pg_import_*",
-    "pg_export_*",
-    "pg_log_backend*",
-    "set_config",
-    "dblink*",
-    "query_to_xml*",
-    "cursor_to_xml*",
-    "ts_stat",
-    "sys_exec",
-    "sys_eval",
-    "sys_set",
-    "load_file",
-    "load_extension",
-    "writefile",
-    "readfile",
-    "edit",
-    "xp_*",
-    "sp_*",
-    "openrowset",
-    "openquery",
-    "opendatasource",
-    "utl_*",
-    "dbms_*",
-    "httpuritype",
-    "get_lock",
-    "release_*lock*",
-    "sleep",
-    "benchmark",
-    "*_pos_wait",
-    "wait_for_executed_gtid_set",
-    "http_*",
-    "query_export_*",
-    "invoke",
-    "external_query",
-    "java_method",
-    "reflect",
-    "csvwrite",
-    "file_write",
-    "file_read",
-    "link_schema",
-    "executable",
-    "system$*",
-    "schedule*",
-    "unschedule",
-    "read_text",
-];
+static ACTING_FUNCTIONS: WordSet = WordSet::new(
+    "nextval setval lo_* lowrite loread pg_terminate_backend pg_cancel_backend pg_reload_conf \
+     pg_rotate_* pg_promote pg_switch_* pg_create_* pg_drop_* pg_start_backup pg_stop_backup \
+     pg_backup_* pg_read_* pg_ls_* pg_stat_file pg_stat_reset* pg_file_* pg_logdir_ls \
+     pg_advisory_* pg_try_advisory_* pg_sleep* pg_notify pg_replication_* pg_logical_* \
+     pg_wal_replay_* pg_import_* pg_export_* pg_log_backend* set_config dblink* query_to_xml* \
+     cursor_to_xml* ts_stat sys_exec sys_eval sys_set load_file load_extension writefile readfile \
+     edit xp_* sp_* openrowset openquery opendatasource utl_* dbms_* httpuritype get_lock \
+     release_*lock* sleep benchmark *_pos_wait wait_for_executed_gtid_set http_* query_export_* \
+     invoke external_query java_method reflect csvwrite file_write file_read link_schema \
+     executable system$* schedule* unschedule read_text",
+);
 
 /// Returns why a text does more than read; `None` if it only reads.
 pub(super) fn objection(text: &str) -> Option<&'static str> {
@@ -197,7 +81,7 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
         }
         let explains = tokens
             .first()
-            .is_some_and(|first| first.is("explain") || first.is("describe") || first.is("desc"));
+            .is_some_and(|first| first.is_any(&["explain", "describe", "desc"]));
         let mut accepted = false;
         for dialect in flavours.iter().flat_map(|flavour| dialects(*flavour)) {
             let parser = Parser::new(*dialect)
@@ -215,12 +99,7 @@ pub(super) fn objection(text: &str) -> Option<&'static str> {
             // way.
             break;
         }
-        if !accepted
-            && !explains
-            && tokens
-                .iter()
-                .any(|token| MAY_WRITE.iter().any(|word| token.is(word)))
-        {
+        if !accepted && !explains && tokens.iter().any(|token| token.is_any(MAY_WRITE.iter())) {
             return Some("it could not be read as a query");
         }
         parsed |= accepted;
@@ -357,7 +236,7 @@ fn word_objection(tokens: &[Token<'_>]) -> Option<&'static str> {
         if !only_explains
             && !column
             && !function
-            && WRITES.iter().any(|word| token.is(word))
+            && token.is_any(WRITES.iter())
             && !is_show_definition(first, token)
         {
             return Some("it holds a word that writes or locks");
@@ -365,7 +244,7 @@ fn word_objection(tokens: &[Token<'_>]) -> Option<&'static str> {
         let locks = token.is("for")
             && tokens
                 .get(at + 1)
-                .is_some_and(|next| ["no", "key", "share", "update"].iter().any(|w| next.is(w)));
+                .is_some_and(|next| next.is_any(&["no", "key", "share", "update"]));
         let sequence = token.is("next") && tokens.get(at + 1).is_some_and(|next| next.is("value"));
         if locks || sequence {
             return Some("it locks rows or moves a sequence");

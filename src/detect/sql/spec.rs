@@ -1,8 +1,8 @@
 //! The conditions of a rule of the kind `sql`, and the test of a statement against them.
 
 use super::statement::Statement;
-use crate::detect::pattern::Regex;
-use crate::document::{Located, Table};
+use crate::detect::pattern::{Regex, read_clauses, read_exact_regexes};
+use crate::document::Table;
 use crate::text::glob_matches;
 
 /// The conditions of a rule of this kind: any one of its clauses.
@@ -62,24 +62,10 @@ impl Spec {
     }
 
     pub(super) fn read(table: &Table<'_>) -> Self {
-        let mut clauses = Vec::new();
-        if table.has("any") {
-            for clause in table.tables("any") {
-                clauses.push(Clause::read(&clause));
-                clause.finish();
-            }
-            if clauses.is_empty() {
-                table.fault_at_key(
-                    "any",
-                    "`any` has no clause",
-                    Some("write `any = [{ statement = [\"drop table\"] }, … ]`"),
-                );
-            }
-        } else {
-            clauses.push(Clause::read(table));
+        let hint = "write `any = [{ statement = [\"drop table\"] }, … ]`";
+        Self {
+            clauses: read_clauses(table, hint, Clause::read),
         }
-        table.finish();
-        Self { clauses }
     }
 }
 
@@ -104,8 +90,8 @@ impl Clause {
             calls: names("calls"),
             tables: names("tables"),
             client: names("client"),
-            line: regexes(table, "line"),
-            unless: regexes(table, "unless"),
+            line: read_exact_regexes(table, "line"),
+            unless: read_exact_regexes(table, "unless"),
             unbounded: table.boolean("unbounded").unwrap_or(false),
             behaviour: table.choice("does", &Behaviour::WORDS),
         };
@@ -171,20 +157,4 @@ fn starts_with(words: &[String], run: &[String]) -> bool {
             .iter()
             .zip(words)
             .all(|(glob, word)| !word.is_empty() && glob_matches(glob, word))
-}
-
-/// Reads regexes for normalized text: its keywords are in lower case.
-fn regexes(table: &Table<'_>, key: &str) -> Vec<Regex> {
-    let parse = |text: Located<String>| match Regex::exact(&text.value) {
-        Ok(regex) => Some(regex),
-        Err(error) => {
-            table.fault_at(
-                &text.place,
-                error,
-                Some("look-around and back-references are not supported"),
-            );
-            None
-        }
-    };
-    table.strings(key).into_iter().filter_map(parse).collect()
 }

@@ -3,6 +3,7 @@
 use super::condition;
 use super::lex::{self, Flavour, Kind, Token};
 use super::nested::{assigns_variable, executed_strings, runs_variable, texts};
+use crate::text::quick::WordSet;
 
 /// Maximum nesting depth to which strings that are run as SQL are read.
 const NESTING: usize = 3;
@@ -16,48 +17,16 @@ const VARIABLES: usize = 64;
 pub(super) const TEXT_BYTES: usize = 256 << 10;
 
 /// Words that may occur between a verb and its object.
-const FILLERS: [&str; 18] = [
-    "or",
-    "replace",
-    "materialized",
-    "external",
-    "foreign",
-    "unique",
-    "concurrently",
-    "trusted",
-    "procedural",
-    "temporary",
-    "temp",
-    "volatile",
-    "transient",
-    "public",
-    "clustered",
-    "nonclustered",
-    "low_priority",
-    "ignore",
-];
+static FILLERS: WordSet = WordSet::new(
+    "or replace materialized external foreign unique concurrently trusted procedural temporary \
+     temp volatile transient public clustered nonclustered low_priority ignore",
+);
 /// Objects that can be dropped, altered or created: they mark a verb in the middle of a text as a
 /// statement.
-const OBJECTS: [&str; 18] = [
-    "table",
-    "database",
-    "schema",
-    "view",
-    "login",
-    "user",
-    "role",
-    "procedure",
-    "proc",
-    "function",
-    "trigger",
-    "index",
-    "sequence",
-    "type",
-    "tablespace",
-    "extension",
-    "assembly",
-    "server",
-];
+static OBJECTS: WordSet = WordSet::new(
+    "table database schema view login user role procedure proc function trigger index sequence \
+     type tablespace extension assembly server",
+);
 /// The facts about a text of SQL.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
@@ -208,11 +177,16 @@ fn begins_statement(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
     let word = |ahead: usize, words: &[&str]| {
         tokens
             .get(at + ahead)
-            .is_some_and(|token| words.iter().any(|word| token.is(word)))
+            .is_some_and(|token| token.is_any(words))
     };
-    let is_any = |words: &[&str]| words.iter().any(|word| token.is(word));
+    let names_object = || {
+        tokens
+            .get(at + 1)
+            .is_some_and(|token| token.is_any(OBJECTS.iter()))
+    };
+    let is_any = |words: &[&str]| token.is_any(words);
     let second = if is_any(&["drop", "alter", "create"]) {
-        word(1, &OBJECTS) || (word(1, &["or"]) && word(2, &["replace", "alter"]))
+        names_object() || (word(1, &["or"]) && word(2, &["replace", "alter"]))
     } else if is_any(&["delete"]) {
         word(1, &["from"])
     } else if is_any(&["insert", "merge", "replace"]) {
@@ -231,15 +205,13 @@ fn begins_statement(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
         "drop", "alter", "create", "grant", "revoke", "deny", "explain", "comment", "show",
         "prepare", "copy", "analyze",
     ];
-    let owns = verb.iter().any(|word| first.is(word));
+    let owns = first.is_any(&verb);
     let before = tokens.get(at - 1);
-    let joined = [
+    let joins = [
         "for", "on", "do", "then", "before", "after", "or", "of", "key", "instead",
-    ]
-    .iter()
-    .any(|word| before.is_some_and(|before| before.is(word)));
-    let joined = joined
-        || before.is_some_and(|before| before.is_mark(".") || before.is_mark("="))
+    ];
+    let joined = before
+        .is_some_and(|before| before.is_any(&joins) || before.is_mark(".") || before.is_mark("="))
         || follows_exec(tokens, at);
     let defines = first.is("create")
         && tokens
@@ -249,7 +221,7 @@ fn begins_statement(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
             .take(64)
             .any(|t| t.is("as") || t.is("begin"));
     let fresh =
-        is_any(&["drop", "exec"]) && (first.is("create") || first.is("copy")) && word(1, &OBJECTS);
+        is_any(&["drop", "exec"]) && (first.is("create") || first.is("copy")) && names_object();
     !joined && (!owns || defines || fresh)
 }
 
@@ -346,11 +318,8 @@ fn collect_calls(part: &[Token<'_>], out: &mut Vec<String>) {
 /// Reports whether the name called by `EXEC` or `CALL` begins here; `@result =` may precede it.
 fn follows_exec(part: &[Token<'_>], at: usize) -> bool {
     let is_exec = |at: Option<usize>| {
-        at.and_then(|at| part.get(at)).is_some_and(|token| {
-            ["exec", "execute", "call"]
-                .iter()
-                .any(|word| token.is(word))
-        })
+        at.and_then(|at| part.get(at))
+            .is_some_and(|token| token.is_any(&["exec", "execute", "call"]))
     };
     let assigned = at
         .checked_sub(1)
@@ -365,7 +334,7 @@ fn collect_tables(part: &[Token<'_>], out: &mut Vec<String>) {
         "exists", "view", "using", "on",
     ];
     for (at, token) in part.iter().enumerate() {
-        if !BEFORE.iter().any(|word| token.is(word)) {
+        if !token.is_any(&BEFORE) {
             continue;
         }
         let mut end = at + 1;

@@ -2,36 +2,14 @@
 
 use super::fold;
 use super::parse::ParsedUrl;
+use crate::text::quick::WordSet;
 
 /// Names of parameters whose values are long and opaque by nature.
-const OPAQUE_BY_NATURE: [&str; 26] = [
-    "sig",
-    "signature",
-    "token",
-    "access_token",
-    "id_token",
-    "refresh_token",
-    "jwt",
-    "state",
-    "nonce",
-    "code",
-    "key",
-    "apikey",
-    "api_key",
-    "cursor",
-    "page_token",
-    "pagetoken",
-    "pageToken",
-    "after",
-    "before",
-    "continuation",
-    "hash",
-    "policy",
-    "ticket",
-    "samlrequest",
-    "relaystate",
-    "hmac",
-];
+static OPAQUE_BY_NATURE: WordSet = WordSet::new(
+    "sig signature token access_token id_token refresh_token jwt state nonce code key apikey \
+     api_key cursor page_token pagetoken pageToken after before continuation hash policy ticket \
+     samlrequest relaystate hmac",
+);
 
 /// Returns the length of the longest opaque value in query, fragment, path or host, in bytes:
 /// possible exfiltration.

@@ -12,6 +12,7 @@ use super::parse::{HostOrigin, ParsedUrl, UrlHost, parse};
 use crate::detect::command::UNKNOWN;
 use crate::detect::{Place, path, work};
 use crate::reach::{self, Reach};
+use crate::text::quick::WordSet;
 
 /// Maximum depth to which URLs inside URLs are followed.
 const DEPTH: usize = 2;
@@ -20,43 +21,15 @@ const DEPTH: usize = 2;
 const RESOLVED_SCHEMES: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// Parameters with the URL that a browser is sent back to, which on a developer's machine is that
 /// machine.
-const RETURN_PARAMETERS: [&str; 18] = [
-    "redirect_uri",
-    "redirect_uris",
-    "redirect_url",
-    "redirecturi",
-    "redirecturl",
-    "callback",
-    "callback_url",
-    "return_to",
-    "return_url",
-    "returnurl",
-    "post_logout_redirect_uri",
-    "post_logout_redirect_uris",
-    "success_url",
-    "cancel_url",
-    "allowed_origins",
-    "cors_origins",
-    "web_origins",
-    "allowed_callback_urls",
-];
+static RETURN_PARAMETERS: WordSet = WordSet::new(
+    "redirect_uri redirect_uris redirect_url redirecturi redirecturl callback callback_url \
+     return_to return_url returnurl post_logout_redirect_uri post_logout_redirect_uris \
+     success_url cancel_url allowed_origins cors_origins web_origins allowed_callback_urls",
+);
 /// Parameters that often hold a host instead of a URL.
-const HOST_PARAMETERS: [&str; 14] = [
-    "url",
-    "uri",
-    "u",
-    "host",
-    "target",
-    "dest",
-    "destination",
-    "domain",
-    "server",
-    "proxy",
-    "site",
-    "feed",
-    "endpoint",
-    "addr",
-];
+static HOST_PARAMETERS: WordSet = WordSet::new(
+    "url uri u host target dest destination domain server proxy site feed endpoint addr",
+);
 
 /// The place of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

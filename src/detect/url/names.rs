@@ -3,131 +3,67 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::reach::{self, Reach};
+use crate::text::quick::WordSet;
 
 /// Names of metadata services.
-const METADATA: [&str; 11] = [
-    "metadata",
-    "metadata.goog",
-    "metadata.google.internal",
-    "metadata.azure.internal",
-    "metadata.tencentyun.com",
-    "metadata.packet.net",
-    "metadata.platformequinix.com",
-    "metadata.internal",
-    "instance-data",
-    "instance-data.ec2.internal",
-    "rancher-metadata",
-];
+static METADATA: WordSet = WordSet::new(
+    "metadata metadata.goog metadata.google.internal metadata.azure.internal \
+     metadata.tencentyun.com metadata.packet.net metadata.platformequinix.com metadata.internal \
+     instance-data instance-data.ec2.internal rancher-metadata",
+);
 /// Names of the machine itself, in addition to those under `.localhost` (RFC 6761).
-const LOOPBACK: [&str; 10] = [
-    "localhost",
-    "localhost.localdomain",
-    "localhost4",
-    "localhost6",
-    "localhost4.localdomain4",
-    "localhost6.localdomain6",
-    "ip6-localhost",
-    "ip6-loopback",
-    "loopback",
-    "broadcasthost",
-];
+static LOOPBACK: WordSet = WordSet::new(
+    "localhost localhost.localdomain localhost4 localhost6 localhost4.localdomain4 \
+     localhost6.localdomain6 ip6-localhost ip6-loopback loopback broadcasthost",
+);
 /// Domains that exist only in internal networks (RFC 6762, RFC 8375, ICANN's `.internal`, and those
 /// that routers and clusters use).
-const INTERNAL: [&str; 19] = [
-    "internal",
-    "local",
-    "localdomain",
-    "localnet",
-    "lan",
-    "intranet",
-    "intra",
-    "corp",
-    "home",
-    "private",
-    "home.arpa",
-    "svc",
-    "cluster",
-    "consul",
-    "workgroup",
-    "domain",
-    "fritz.box",
-    "kubernetes.default",
-    "docker",
-];
+static INTERNAL: WordSet = WordSet::new(
+    "internal local localdomain localnet lan intranet intra corp home private home.arpa svc \
+     cluster consul workgroup domain fritz.box kubernetes.default docker",
+);
 /// Public domains in which every name resolves to the machine itself.
-const TO_LOOPBACK: [&str; 21] = [
-    "localtest.me",
-    "lvh.me",
-    "vcap.me",
-    "lacolhost.com",
-    "localho.st",
-    "fuf.me",
-    "fbi.com.localtest.me",
-    "yoogle.com",
-    "42foo.com",
-    "fidget.me",
-    "feacluster.com.localtest.me",
-    "loopback.to",
-    "lndo.site",
-    "traefik.me",
-    "local.gd",
-    "localdev.me",
-    "localhost.direct",
-    "local.computer",
-    "127-0-0-1.org.uk",
-    "spoofed.burpcollaborator.net",
-    "bugbounty.dod.network",
-];
+static TO_LOOPBACK: WordSet = WordSet::new(
+    "localtest.me lvh.me vcap.me lacolhost.com localho.st fuf.me fbi.com.localtest.me yoogle.com \
+     42foo.com fidget.me feacluster.com.localtest.me loopback.to lndo.site traefik.me local.gd \
+     localdev.me localhost.direct local.computer 127-0-0-1.org.uk spoofed.burpcollaborator.net \
+     bugbounty.dod.network",
+);
 /// Public domains that return the address that the name contains, or different addresses over time.
-const WILDCARD: [&str; 16] = [
-    "nip.io",
-    "sslip.io",
-    "xip.io",
-    "xip.name",
-    "ip.addr.tools",
-    "backname.io",
-    "plex.direct",
-    "rbndr.us",
-    "rebind.network",
-    "1u.ms",
-    "rebind.it",
-    "cmpxchg8b.com",
-    "dynamic-dns.rebind.network",
-    "gel0.space",
-    "noip.rebind.me",
-    "nrbind.net",
-];
+static WILDCARD: WordSet = WordSet::new(
+    "nip.io sslip.io xip.io xip.name ip.addr.tools backname.io plex.direct rbndr.us \
+     rebind.network 1u.ms rebind.it cmpxchg8b.com dynamic-dns.rebind.network gel0.space \
+     noip.rebind.me nrbind.net",
+);
 
 /// Returns where a name leads; the name is in lower case and without a trailing dot.
 pub(super) fn reach(name: &str) -> Option<Reach> {
-    let is_under = |domains: &[&str]| {
-        domains.iter().any(|domain| {
-            name.strip_suffix(domain)
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        })
+    let is_under = |domain: &&str| {
+        name.strip_suffix(domain)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
     if METADATA.contains(&name) {
         return Some(Reach::Metadata);
     }
-    if LOOPBACK.contains(&name) || is_under(&["localhost"]) {
+    if LOOPBACK.contains(&name) || is_under(&"localhost") {
         return Some(Reach::Loopback);
     }
     let embedded = embedded_reach(name);
     if embedded.is_some_and(|inside| inside >= Reach::LinkLocal) {
         return embedded;
     }
-    if is_under(&TO_LOOPBACK) || embedded.is_some() {
+    if TO_LOOPBACK.iter().any(is_under) || embedded.is_some() {
         return Some(Reach::WildcardDns);
     }
     // The domain of the service itself is its web page.
     if matches!(name, "nip.io" | "sslip.io" | "www.nip.io" | "www.sslip.io") {
         return None;
     }
-    if is_under(&WILDCARD) {
+    if WILDCARD.iter().any(is_under) {
         // With a public address inside, the name leads to that address.
         return (embedded_addresses(name).next().is_none()).then_some(Reach::WildcardDns);
     }
-    is_under(&INTERNAL).then_some(Reach::InternalName)
+    INTERNAL.iter().any(is_under).then_some(Reach::InternalName)
 }
 
 /// Returns where the addresses inside a name lead: `app.10.0.0.1.nip.io`, `10-0-0-1.sslip.io`,

@@ -6,43 +6,20 @@
 //! one of them treats as the host is judged.
 
 use super::fold;
+use crate::text::quick::WordSet;
 
 /// Maximum length of a text that is read; clients accept no longer URL.
 const URL_BYTES: usize = 64 << 10;
 /// Maximum number of hosts of one URL; more are a trick in themselves.
 const TARGETS: usize = 16;
 /// Schemes that may precede another one: `view-source:http://…`.
-const WRAPPERS: [&str; 10] = [
-    "view-source",
-    "url",
-    "jar",
-    "feed",
-    "blob",
-    "filesystem",
-    "netdoc",
-    "cache",
-    "wyciwyg",
-    "uri",
-];
+static WRAPPERS: WordSet =
+    WordSet::new("view-source url jar feed blob filesystem netdoc cache wyciwyg uri");
 /// Schemes that are followed by a host, however many slashes there are.
 const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// Schemes without a host.
-const HOSTLESS: [&str; 14] = [
-    "mailto",
-    "tel",
-    "sms",
-    "data",
-    "javascript",
-    "vbscript",
-    "about",
-    "urn",
-    "cid",
-    "mid",
-    "magnet",
-    "news",
-    "file",
-    "geo",
-];
+static HOSTLESS: WordSet =
+    WordSet::new("mailto tel sms data javascript vbscript about urn cid mid magnet news file geo");
 
 /// The parts of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -43,6 +43,7 @@ impl Reader<'_> {
         if !writes_whole {
             self.keep_written_content(last, callee, arguments);
         }
+        let has_target = operands.iter().filter(|term| term.is_known()).count() > 1;
         let words: &[&str] = match last {
             "kill"
                 if arguments
@@ -60,40 +61,25 @@ impl Reader<'_> {
             }
             "chmod" | "chmodSync" | "lchmod" | "fchmod" => {
                 let mode = operands.iter().find_map(|term| chmod_mode(term.first()))?;
-                let paths: Vec<&Term> = operands
-                    .iter()
-                    .copied()
-                    .filter(|term| term.first().starts_with(['/', '~', '.']))
-                    .collect();
-                self.report_command(&["chmod", &mode], &paths);
+                operands.retain(|term| term.first().starts_with(['/', '~', '.']));
+                self.report_command(&["chmod", &mode], &operands);
                 return Some(Term::default());
             }
             "chown" | "chownSync" => {
-                let paths: Vec<&Term> = operands
-                    .iter()
-                    .copied()
-                    .filter(|term| term.first().starts_with(['/', '~']))
-                    .collect();
-                self.report_command(&["chown", "1000"], &paths);
+                operands.retain(|term| term.first().starts_with(['/', '~']));
+                self.report_command(&["chown", "1000"], &operands);
                 return Some(Term::default());
             }
-            _ if DELETE_TREE.contains(&last) => &["rm", "-r", "-f"],
-            _ if last == "sync" && name.contains("rimraf") => &["rm", "-r", "-f"],
-            "remove" if language == Language::JavaScript && arguments.len() > 1 => {
+            _ if DELETE_TREE.contains(&last)
+                || last == "sync" && name.contains("rimraf")
+                || last == "remove" && language == Language::JavaScript && arguments.len() > 1
+                || last == "rmdir" && arguments.len() > 1 =>
+            {
                 &["rm", "-r", "-f"]
             }
-            _ if last == "rmdir" && arguments.len() > 1 => &["rm", "-r", "-f"],
             _ if DELETE.contains(&last) => &["rm", "-f"],
-            "rename" | "renameSync" | "move" | "replace_file"
-                if operands.iter().filter(|term| term.is_known()).count() > 1 =>
-            {
-                &["mv"]
-            }
-            _ if COPY.contains(&last)
-                && operands.iter().filter(|term| term.is_known()).count() > 1 =>
-            {
-                &["cp"]
-            }
+            "rename" | "renameSync" | "move" | "replace_file" if has_target => &["mv"],
+            _ if COPY.contains(&last) && has_target => &["cp"],
             _ if WRITE.contains(&last) && last.starts_with("append") => &["tee", "-a"],
             _ if WRITE.contains(&last) => &["tee"],
             _ if READ.contains(&last) => {
@@ -112,21 +98,14 @@ impl Reader<'_> {
             _ => return None,
         };
         if !first.is_known() {
-            return Some(Term {
-                taint: first.taint | callee.taint,
-                ..Term::default()
-            })
-            .filter(|_| words.first() != Some(&"tee") && !READ.contains(&last));
+            return Some(Term::unknown(first.taint | callee.taint))
+                .filter(|_| words.first() != Some(&"tee") && !READ.contains(&last));
         }
         let mode = |text: &str| text.len() <= 2 && text.starts_with(['>', '<', '+']);
         let paths: Vec<Term> = operands
             .iter()
             .filter(|term| !mode(term.first().trim()))
-            .take(if words == ["cp"] || words == ["mv"] {
-                2
-            } else {
-                1
-            })
+            .take(1 + usize::from(words == ["cp"] || words == ["mv"]))
             .map(|term| {
                 let items = term
                     .items
@@ -152,14 +131,8 @@ impl Reader<'_> {
         } else {
             "file".to_owned()
         };
-        let sent = operands
-            .iter()
-            .fold(out.taint, |taint, term| taint | term.taint);
-        Some(Term {
-            taint: sent,
-            name,
-            ..Term::default()
-        })
+        let sent: Taint = operands.iter().map(|term| term.taint).collect();
+        Some(Term::named(name).with(out.taint | sent))
     }
 
     /// Keeps the content that code writes to a file, for a command that runs the file.
