@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 
+use crate::config::name_in;
 use crate::detect::pattern::Regex;
 use crate::message::Direction;
 
@@ -186,10 +187,7 @@ impl Severity {
 
     /// Returns the word used in rule files.
     pub fn name(self) -> &'static str {
-        Self::WORDS
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        name_in(&Self::WORDS, self)
     }
 }
 
@@ -208,10 +206,7 @@ impl Action {
 
     /// Returns the word used in rule files.
     pub fn name(self) -> &'static str {
-        Self::WORDS
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        name_in(&Self::WORDS, self)
     }
 }
 

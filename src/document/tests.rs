@@ -35,13 +35,12 @@ fn a_syntax_fault_has_its_place() {
 
 #[test]
 fn distances() {
-    assert_eq!(
-        (
-            distance("abc", "abc"),
-            distance("abc", "abd"),
-            distance("", "ab"),
-            distance("kitten", "sitting")
-        ),
-        (0, 1, 2, 3)
-    );
+    for (a, b, count) in [
+        ("abc", "abc", 0),
+        ("abc", "abd", 1),
+        ("", "ab", 2),
+        ("kitten", "sitting", 3),
+    ] {
+        assert_eq!(distance(a, b), count, "{a} {b}");
+    }
 }

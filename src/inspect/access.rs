@@ -162,36 +162,24 @@ mod tests {
 
     use super::*;
     use crate::config::{AccessConfig, Lists};
-    use crate::protocol::{AgentName, CallTarget, Caller, Era, OpenRequest, UpstreamName};
+    use crate::inspect::definitions::{Content, Pin};
+    use crate::inspect::tests::{call, context, message};
+    use crate::protocol::{AgentName, Caller};
 
-    fn context(method: &str, table: AccessConfig) -> Context {
-        let agent = AgentName("a".into());
-        let upstream = UpstreamName("u".into());
+    fn context_with(method: &str, table: AccessConfig) -> Context {
         let table = AccessConfig {
             name: "t".into(),
             agents: vec!["*".into()],
             ..table
         };
         let caller = Caller {
-            access: Access::for_caller(&[Arc::new(table)], &agent, None, &[]),
+            access: Access::for_caller(&[Arc::new(table)], &AgentName("a".into()), None, &[]),
             ..Caller::default()
         };
-        let request = OpenRequest {
-            id: "1".into(),
-            method: method.into(),
-            tool: None,
-            continues: false,
-            target: CallTarget::Other,
-        };
         Context {
-            requests: [request].into(),
             caller,
-            ..Context::new(agent, upstream, Era::Legacy)
+            ..context(method, None)
         }
-    }
-
-    fn parsed(text: &str) -> Message {
-        Message::parse(text.to_owned().into(), &ReadLimits::default()).unwrap()
     }
 
     fn denying(words: &[&str]) -> AccessConfig {
@@ -212,7 +200,7 @@ mod tests {
     fn lists_hold_what_may_be_used() {
         let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}, {"name":"b"},{"name":"c"}],"nextCursor":"x"}}"#;
         let shown = |words: &[&str]| {
-            let shown = narrow_lists(&parsed(list), &context("tools/list", denying(words)));
+            let shown = narrow_lists(&message(list), &context_with("tools/list", denying(words)));
             shown.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
         };
         assert_eq!(shown(&["*/d"]), None);
@@ -225,25 +213,22 @@ mod tests {
             list.replace(r#"{"name":"a"}, {"name":"b"},{"name":"c"}"#, "")
         );
         let prompts = r#"{"jsonrpc":"2.0","id":1,"result":{"prompts":[{"name":"b"}]}}"#;
-        assert!(
-            narrow_lists(&parsed(prompts), &context("tools/list", denying(&["*"]))).is_none(),
-            "a member of that name"
-        );
-        assert!(
-            narrow_lists(&parsed(prompts), &context("prompts/list", denying(&["*"]))).is_some()
-        );
+        let narrowed = |method: &str| {
+            narrow_lists(&message(prompts), &context_with(method, denying(&["*"]))).is_some()
+        };
+        assert!(!narrowed("tools/list"), "a member of that name");
+        assert!(narrowed("prompts/list"));
     }
 
     #[test]
     fn every_way_to_ask_for_something_is_seen() {
         let ask = |text: &str| {
-            let tools = Tools::default();
-            let pins = Pins::default();
+            let context = context_with("x", denying(&["*/b", "*/file:///etc/*"]));
             denied_items(
-                &parsed(text),
-                &context("x", denying(&["*/b", "*/file:///etc/*"])),
-                &tools,
-                &pins,
+                &message(text),
+                &context,
+                &Tools::default(),
+                &Pins::default(),
             )
             .len()
         };
@@ -282,29 +267,26 @@ mod tests {
             trust_annotations: vec!["u".into()],
             ..AccessConfig::default()
         };
-        let call =
-            parsed(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b"}}"#);
+        let call = message(&call("b", "{}"));
         let content = |hint: bool| {
             let text = format!(r#"{{"name":"b","annotations":{{"readOnlyHint":{hint}}}}}"#);
-            crate::inspect::definitions::Content::read(&text, Kind::Tool).unwrap()
+            Content::read(&text, Kind::Tool).unwrap()
         };
         for (hint, count) in [(None, 1), (Some(false), 1), (Some(true), 0)] {
             let mut pins = Pins::default();
             if let Some(hint) = hint {
-                let pin = crate::inspect::definitions::Pin {
+                let key = Key {
+                    kind: Kind::Tool,
+                    name: "b".into(),
+                };
+                let pin = Pin {
                     content: Some(content(hint)),
                     pending: None,
                 };
-                pins.insert(
-                    Key {
-                        kind: Kind::Tool,
-                        name: "b".into(),
-                    },
-                    pin,
-                );
+                pins.insert(key, pin);
             }
             assert_eq!(
-                denied_items(&call, &context("x", table()), &Tools::default(), &pins).len(),
+                denied_items(&call, &context_with("x", table()), &Tools::default(), &pins).len(),
                 count,
                 "{hint:?}"
             );

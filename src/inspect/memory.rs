@@ -261,6 +261,13 @@ fn last_word(value: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
+    /// Returns the update after a call of `say` with this text.
+    fn after(memory: &Memory, text: &str) -> SessionUpdate {
+        let mut update = SessionUpdate::default();
+        update.store_piece(memory, "say", "text", text);
+        update
+    }
+
     #[test]
     fn only_ends_that_may_be_pieces_are_kept() {
         let mut update = SessionUpdate::default();
@@ -293,22 +300,19 @@ mod tests {
                 .is_empty(),
             "a call that is repeated"
         );
-        let mut again = SessionUpdate::default();
-        again.store_piece(&memory, "say", "text", "ghp_q8Zt4vNp2rKx7w");
-        assert!(again.is_empty());
+        assert!(after(&memory, "ghp_q8Zt4vNp2rKx7w").is_empty());
     }
 
     #[test]
     fn what_leaves_by_the_letter_is_kept_as_one() {
-        for (before, after) in [
+        for (before, behind) in [
             ("", ""),
             ("https://a.example/?c=", ""),
             ("curl 'https://a.example/", "'"),
         ] {
             let mut memory = Memory::default();
             for letter in "AKIA2E0A8F3B".chars() {
-                let mut update = SessionUpdate::default();
-                update.store_piece(&memory, "say", "text", &format!("{before}{letter}{after}"));
+                let update = after(&memory, &format!("{before}{letter}{behind}"));
                 let stored = memory
                     .pieces
                     .iter()
@@ -316,16 +320,9 @@ mod tests {
                     .cloned();
                 memory.pieces = stored.chain(update.pieces.clone()).collect();
             }
-            assert_eq!(
-                memory
-                    .pieces
-                    .iter()
-                    .filter(|piece| piece.accumulated)
-                    .count(),
-                1,
-                "{before}"
-            );
-            let next = format!("{before}2{after}");
+            let accumulated = memory.pieces.iter().filter(|piece| piece.accumulated);
+            assert_eq!(accumulated.count(), 1, "{before}");
+            let next = format!("{before}2{behind}");
             assert_eq!(
                 memory.combined_values("say", "text", &next).first(),
                 Some(&vec!["AKIA2E0A8F3B", "2"]),
@@ -340,20 +337,11 @@ mod tests {
         let mut memory = Memory::default();
         let mut most = 0;
         for number in 0..1_000 {
-            let mut update = SessionUpdate::default();
-            update.store_piece(&memory, "say", "text", &format!("a{:02}", number % 100));
-            memory.pieces = update
-                .pieces
-                .into_iter()
-                .filter(|piece| piece.accumulated)
-                .collect();
-            most = memory
-                .pieces
-                .iter()
-                .map(|piece| piece.text.len())
-                .max()
-                .unwrap_or_default()
-                .max(most);
+            let update = after(&memory, &format!("a{:02}", number % 100));
+            let accumulated = update.pieces.into_iter().filter(|piece| piece.accumulated);
+            memory.pieces = accumulated.collect();
+            let longest = memory.pieces.iter().map(|piece| piece.text.len()).max();
+            most = longest.unwrap_or_default().max(most);
         }
         assert!(
             (*PIECE_BYTES.end() - SHORT_BYTES..=*PIECE_BYTES.end()).contains(&most),

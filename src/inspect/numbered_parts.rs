@@ -136,30 +136,24 @@ fn find_name(before: &str) -> Option<(usize, bool)> {
 #[allow(clippy::string_slice)]
 mod tests {
     use super::*;
-    use crate::inspect::tests::{context, message, policy};
-    use crate::inspect::{InspectContext, Verdict};
+    use crate::inspect::Verdict;
+    use crate::inspect::tests::{answer, context, inspect_in, policy};
     use crate::message::Direction;
-    use crate::protocol::AuditId;
 
     #[test]
     fn parts_are_known_by_name_or_brackets() {
-        let of = |text: &str| {
-            find_number(text)
-                .map(|(marker, Number { total: of, nth })| (text[marker].to_owned(), nth, of))
+        let of = |text: &'static str| {
+            let (marker, number) = find_number(text)?;
+            Some((&text[marker], number.nth, number.total))
         };
-        assert_eq!(
-            of("Part 1 of 2: before"),
-            Some(("Part 1 of 2: ".into(), 1, 2))
-        );
-        assert_eq!(
-            of("Adds numbers (part 2/3)."),
-            Some(("(part 2/3).".into(), 2, 3))
-        );
-        assert_eq!(of("Adds. [2/2] and"), Some(("[2/2] ".into(), 2, 2)));
-        assert_eq!(
-            of("Fragment #3 of 4"),
-            Some(("Fragment #3 of 4".into(), 3, 4))
-        );
+        for (text, marker, nth, total) in [
+            ("Part 1 of 2: before", "Part 1 of 2: ", 1, 2),
+            ("Adds numbers (part 2/3).", "(part 2/3).", 2, 3),
+            ("Adds. [2/2] and", "[2/2] ", 2, 2),
+            ("Fragment #3 of 4", "Fragment #3 of 4", 3, 4),
+        ] {
+            assert_eq!(of(text), Some((marker, nth, total)), "{text}");
+        }
         for text in [
             "1 of 2 items",
             "3/4 of all",
@@ -178,18 +172,9 @@ mod tests {
         let tools = descriptions.map(|text| {
             format!(r#"{{"name":"t","description":"{text}","inputSchema":{{"type":"object"}}}}"#)
         });
-        let list = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{}]}}}}"#,
-            tools.join(",")
-        );
-        let (list, context) = (message(&list), context("tools/list", "t"));
-        let inspection = policy(|_| {}).inspect(
-            Direction::Inbound,
-            &list,
-            &context,
-            AuditId::generate(),
-            &InspectContext::default(),
-        );
+        let list = answer(&format!(r#"{{"tools":[{}]}}"#, tools.join(",")));
+        let context = context("tools/list", "t");
+        let inspection = inspect_in(&policy(|_| {}), Direction::Inbound, &list, &context);
         !matches!(inspection.verdict, Verdict::Pass)
     }
 

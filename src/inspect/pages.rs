@@ -133,29 +133,17 @@ fn names_file_tool(tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inspect::tests::context;
 
     #[test]
     fn tools_that_return_files_are_known_by_name() {
-        for tool in [
-            "read_text_file",
-            "getFileContents",
-            "git_show",
-            "view",
-            "cat",
-            "get_pull_request_diff",
-            "read_resource",
-        ] {
+        let files =
+            "read_text_file getFileContents git_show view cat get_pull_request_diff read_resource";
+        for tool in files.split(' ') {
             assert!(names_file_tool(tool), "{tool}");
         }
-        for tool in [
-            "fetch",
-            "read_page",
-            "readUrl",
-            "browser_snapshot",
-            "get_article",
-            "search",
-            "scrape",
-        ] {
+        let pages = "fetch read_page readUrl browser_snapshot get_article search scrape";
+        for tool in pages.split(' ') {
             assert!(!names_file_tool(tool), "{tool}");
         }
     }
@@ -163,24 +151,15 @@ mod tests {
     #[test]
     fn an_argument_decides_before_the_name_and_a_tool_before_the_policy() {
         let mut config = PolicyConfig::default();
-        let request = |tool: &str, target| OpenRequest {
-            id: "1".into(),
-            method: "tools/call".into(),
-            tool: Some(tool.into()),
-            continues: false,
-            target,
-        };
         let of = |config: &PolicyConfig, tool, target| {
-            Pages::new(config)
-                .for_request(Some(&request(tool, target)))
-                .within(None)
+            let mut request = context("tools/call", tool).requests[0].clone();
+            request.target = target;
+            Pages::new(config).for_request(Some(&request)).within(None)
         };
         assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Pages);
         assert_eq!(of(&config, "fetch", CallTarget::File), RenderPages::Never);
-        assert_eq!(
-            of(&config, "read_file", CallTarget::Web),
-            RenderPages::Pages
-        );
+        let read = of(&config, "read_file", CallTarget::Web);
+        assert_eq!(read, RenderPages::Pages);
         config.render_pages = RenderPages::Never;
         let tool = crate::config::ToolConfig {
             render_pages: Some(RenderPages::Always),
@@ -188,9 +167,7 @@ mod tests {
         };
         config.tools.push(("read_*".to_owned(), tool));
         assert_eq!(of(&config, "fetch", CallTarget::Other), RenderPages::Never);
-        assert_eq!(
-            of(&config, "read_file", CallTarget::File),
-            RenderPages::Always
-        );
+        let read = of(&config, "read_file", CallTarget::File);
+        assert_eq!(read, RenderPages::Always);
     }
 }

@@ -111,9 +111,9 @@ impl CallRestrictions<'_> {
 mod tests {
     use super::*;
     use crate::config::ToolConfig;
-    use crate::inspect::{InspectContext, Policy, Verdict};
-    use crate::message::{Direction, Message, ReadLimits};
-    use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName};
+    use crate::inspect::tests::{call, inspect};
+    use crate::inspect::{Policy, Verdict};
+    use crate::message::Direction;
     use crate::rules::Library;
 
     fn config(tools: &[(&str, bool)]) -> PolicyConfig {
@@ -135,26 +135,13 @@ mod tests {
     fn passes(config: &PolicyConfig) -> impl Fn(&str, &str) -> bool + use<> {
         let policy = Policy::new("p", config, &Library::load(true, &[]).unwrap()).unwrap();
         move |tool, arguments| {
-            let text = format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
-            );
-            let message = Message::parse(text.into(), &ReadLimits::default()).unwrap();
-            let agent = AgentName("a".into());
-            let upstream = UpstreamName("u".into());
-            let context = Context::new(agent, upstream, Era::Legacy);
-            let inspect_context = InspectContext::default();
-            let verdict = policy
-                .inspect(
-                    Direction::Outbound,
-                    &message,
-                    &context,
-                    AuditId::generate(),
-                    &inspect_context,
-                )
-                .verdict;
+            let call = call(tool, arguments);
+            let verdict = inspect(&policy, Direction::Outbound, &call).verdict;
             !matches!(verdict, Verdict::Block(_))
         }
     }
+
+    const UPDATE: &str = r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#;
 
     #[test]
     fn an_argument_of_which_only_queries_are_wanted_takes_nothing_else() {
@@ -169,18 +156,10 @@ mod tests {
                 r#"{"sql":["SELECT a FROM t","SHOW TABLES"],"limit":5}"#,
                 true,
             ),
-            (
-                "query",
-                r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#,
-                false,
-            ),
+            ("query", UPDATE, false),
             ("query", r#"{"sql":"SELECT 1; DROP TABLE t"}"#, false),
-            (
-                "query",
-                r#"{"other":"UPDATE t SET a = 1 WHERE b = 1"}"#,
-                true,
-            ),
-            ("admin", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+            ("query", &UPDATE.replace("sql", "other"), true),
+            ("admin", UPDATE, true),
         ] {
             assert_eq!(passes(tool, arguments), fine, "{tool} {arguments}");
         }
@@ -191,11 +170,7 @@ mod tests {
         let passes = passes(&config(&[("db_admin", false), ("db_*", true)]));
         for (tool, arguments, fine) in [
             ("db_query", r#"{"sql":"SELECT a FROM t WHERE b = 1"}"#, true),
-            (
-                "db_query",
-                r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#,
-                false,
-            ),
+            ("db_query", UPDATE, false),
             (
                 "db_query",
                 r#"{"sql":"SELECT 1","database":"main","reason":"to see how many there are"}"#,
@@ -204,12 +179,8 @@ mod tests {
             ("db_query", r#"{"q":"insert into t values (1)"}"#, false),
             ("db_query", r#"{"q":"select 1; drop table t"}"#, false),
             ("db_tables", r#"{"database":"main","limit":10}"#, true),
-            (
-                "db_admin",
-                r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#,
-                true,
-            ),
-            ("other", r#"{"sql":"UPDATE t SET a = 1 WHERE b = 1"}"#, true),
+            ("db_admin", UPDATE, true),
+            ("other", UPDATE, true),
         ] {
             assert_eq!(passes(tool, arguments), fine, "{tool} {arguments}");
         }

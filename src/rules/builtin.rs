@@ -505,10 +505,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut on_disk: Vec<String> = files_in(&root.join("rules"))
             .iter()
-            .filter(|path| {
-                path.extension()
-                    .is_some_and(|extension| extension == "toml")
-            })
+            .filter(|path| path.extension().is_some_and(|end| end == "toml"))
             .map(|path| {
                 path.strip_prefix(root)
                     .unwrap()
@@ -539,31 +536,22 @@ mod tests {
             .collect();
         assert_eq!(rules.len(), without.len());
         for (rule, without) in rules.iter().zip(&without) {
+            let id = &rule.id;
+            assert!(rule.cases.is_some() && without.cases.is_none(), "`{id}`");
+            let (cases, found) = (rule.cases(), without.cases());
             assert!(
-                rule.cases.is_some() && without.cases.is_none(),
-                "`{}`",
-                rule.id
-            );
-            assert!(
-                !without.cases().catches.is_empty() && !without.cases().spares.is_empty(),
-                "`{}`",
-                rule.id
+                !found.catches.is_empty() && !found.spares.is_empty(),
+                "`{id}`"
             );
             assert_eq!(
-                (&rule.id, &rule.file, rule.line),
+                (id, &rule.file, rule.line),
                 (&without.id, &without.file, without.line)
             );
-            assert_eq!(rule.digest, without.digest, "`{}`", rule.id);
-            assert_eq!(
-                format!("{:?}", rule.find),
-                format!("{:?}", without.find),
-                "`{}`",
-                rule.id
-            );
-            assert_eq!(
-                (&rule.cases().catches, &rule.cases().spares),
-                (&without.cases().catches, &without.cases().spares)
-            );
+            assert_eq!(rule.digest, without.digest, "`{id}`");
+            let [find, find_without] = [rule, without].map(|rule| format!("{:?}", rule.find));
+            assert_eq!(find, find_without, "`{id}`");
+            assert_eq!(cases.catches, found.catches);
+            assert_eq!(cases.spares, found.spares);
         }
     }
 }

@@ -387,6 +387,10 @@ fn braced_text(source: &str, at: usize) -> Option<&str> {
 mod tests {
     use super::*;
 
+    fn first<'d, 't>(list: &'d DeValue<'t>) -> &'d DeValue<'t> {
+        list.as_array().unwrap().first().unwrap().get_ref()
+    }
+
     fn expanded(define: &str, regex: &str) -> Result<String, Vec<String>> {
         let file =
             format!("[define]\n{define}\n[[rule]]\nfind.signal = {{ any = ['''{regex}'''] }}\n");
@@ -395,31 +399,12 @@ mod tests {
         if !faults.is_empty() {
             return Err(faults.into_iter().map(|fault| fault.message).collect());
         }
-        let rule = root
-            .get_ref()
-            .get("rule")
-            .unwrap()
-            .get_ref()
-            .as_array()
-            .unwrap()
-            .first()
-            .unwrap()
-            .get_ref();
+        let rule = first(root.get_ref().get("rule").unwrap().get_ref());
         let any = rule
             .get("find")
             .and_then(|find| find.get_ref().get("signal"))
             .and_then(|kind| kind.get_ref().get("any"));
-        Ok(any
-            .unwrap()
-            .get_ref()
-            .as_array()
-            .unwrap()
-            .first()
-            .unwrap()
-            .get_ref()
-            .as_str()
-            .unwrap()
-            .to_owned())
+        Ok(first(any.unwrap().get_ref()).as_str().unwrap().to_owned())
     }
 
     #[test]
@@ -438,18 +423,17 @@ mod tests {
     #[test]
     fn a_name_becomes_a_group() {
         let define = "verb = '''drop|leave'''\nall = '''{verb}\\s+{object}'''\nobject = \"rules?\"";
-        assert_eq!(
-            expanded(define, r"\b{all}+").as_deref(),
-            Ok(r"\b(?:(?:drop|leave)\s+(?:rules?))+")
-        );
-        assert_eq!(
-            expanded("verb = 'a'", r"{verb}\s{verb}{2}").as_deref(),
-            Ok(r"(?:a)\s(?:a){2}")
-        );
-        assert_eq!(
-            expanded("verb = 'a'", r"\\{verb}é").as_deref(),
-            Ok(r"\\(?:a)é")
-        );
+        for (define, regex, with_groups) in [
+            (define, r"\b{all}+", r"\b(?:(?:drop|leave)\s+(?:rules?))+"),
+            ("verb = 'a'", r"{verb}\s{verb}{2}", r"(?:a)\s(?:a){2}"),
+            ("verb = 'a'", r"\\{verb}é", r"\\(?:a)é"),
+        ] {
+            assert_eq!(
+                expanded(define, regex).as_deref(),
+                Ok(with_groups),
+                "{regex}"
+            );
+        }
     }
 
     #[test]
@@ -463,14 +447,6 @@ mod tests {
             r"[{verb}]",
             r"[^]{verb}]",
             r"[a[{b}]{c}]",
-        ] {
-            assert_eq!(
-                expanded("verb = 'x'", &format!("{own}{{verb}}")),
-                Ok(format!("{own}(?:x)")),
-                "{own}"
-            );
-        }
-        for own in [
             r"\p{Greek}",
             r"\x{1F}",
             r"\u{e9}",
@@ -478,11 +454,8 @@ mod tests {
             r"\b{end-half}",
             r"\PN",
         ] {
-            assert_eq!(
-                expanded("verb = 'x'", &format!("{own}{{verb}}")),
-                Ok(format!("{own}(?:x)")),
-                "{own}"
-            );
+            let regex = expanded("verb = 'x'", &format!("{own}{{verb}}"));
+            assert_eq!(regex, Ok(format!("{own}(?:x)")), "{own}");
         }
         let alone = |regex: &str| expanded("verb = 'x'", &format!("{{verb}}{regex}"));
         assert_eq!(alone("{verb").as_deref(), Ok("(?:x){verb"));
@@ -492,31 +465,30 @@ mod tests {
     #[test]
     fn faults_are_noted() {
         let of = |define: &str, regex: &str| expanded(define, regex).unwrap_err().join("; ");
-        assert_eq!(of("a = 'x'", "{a}{b}"), "no fragment `b` is defined");
-        assert_eq!(
-            of("a = 'x'", "{a}{A}{c}"),
-            "no fragment `A` is defined; no fragment `c` is defined"
-        );
-        assert_eq!(of("a = 'x'", "b"), "nothing refers to the fragment `a`");
-        assert_eq!(
-            of("a = '{b}'\nb = '{a}'", "{a}"),
-            "the fragment `a` refers to itself"
-        );
-        assert_eq!(of("a = '{a}'", "{a}"), "the fragment `a` refers to itself");
-        assert_eq!(
-            of("a = 'x)|(y'", "({a})"),
-            "the fragment `a` is not a regex: unopened group"
-        );
-        assert_eq!(
-            of("a = ''", "{a}b"),
-            "the fragment `a` is not a regex: it is empty"
-        );
-        assert_eq!(of("a = 1", "b"), "the fragment `a` must be a string");
+        let no_regex = "the fragment `a` is not a regex: ";
+        for (define, regex, faults) in [
+            ("a = 'x'", "{a}{b}", "no fragment `b` is defined"),
+            (
+                "a = 'x'",
+                "{a}{A}{c}",
+                "no fragment `A` is defined; no fragment `c` is defined",
+            ),
+            ("a = 'x'", "b", "nothing refers to the fragment `a`"),
+            (
+                "a = '{b}'\nb = '{a}'",
+                "{a}",
+                "the fragment `a` refers to itself",
+            ),
+            ("a = '{a}'", "{a}", "the fragment `a` refers to itself"),
+            ("a = 'x)|(y'", "({a})", &format!("{no_regex}unopened group")),
+            ("a = ''", "{a}b", &format!("{no_regex}it is empty")),
+            ("a = 1", "b", "the fragment `a` must be a string"),
+        ] {
+            assert_eq!(of(define, regex), faults, "{define} {regex}");
+        }
         for name in ["a_b", "A", "1a", "a--b", "end"] {
-            assert!(
-                of(&format!("{name} = 'x'"), "b").contains("is not a valid fragment name"),
-                "{name}"
-            );
+            let faults = of(&format!("{name} = 'x'"), "b");
+            assert!(faults.contains("is not a valid fragment name"), "{name}");
         }
     }
 
@@ -531,42 +503,23 @@ mod tests {
         for open in [r"\x{", "{a", r"\b{", "{a{"] {
             assert!(references(&open.repeat(60_000)).is_empty(), "{open}");
         }
-        assert!(
-            before.elapsed() < std::time::Duration::from_secs(5),
-            "{:?}",
-            before.elapsed()
-        );
+        let took = before.elapsed();
+        assert!(took < std::time::Duration::from_secs(5), "{took:?}");
     }
 
     #[test]
     fn depth_and_length_are_bounded() {
-        let chain = |links: usize| {
-            let link = |n: usize| {
-                if n == 0 {
-                    "a0 = 'x'\n".to_owned()
-                } else {
-                    format!("a{n} = '{{a{}}}'\n", n - 1)
-                }
+        // Each fragment refers to the one before it, a number of times.
+        let links = |count: usize, first: &str, times: usize| {
+            let link = |n: usize| match n.checked_sub(1) {
+                None => format!("a0 = '{first}'\n"),
+                Some(before) => format!("a{n} = '{}'\n", format!("{{a{before}}}").repeat(times)),
             };
-            expanded(
-                &(0..links).map(link).collect::<String>(),
-                &format!("{{a{}}}", links - 1),
-            )
+            let define: String = (0..count).map(link).collect();
+            expanded(&define, &format!("{{a{}}}", count - 1))
         };
-        assert!(chain(DEPTH).is_ok());
-        let doubled = |links: usize| {
-            let link = |n: usize| {
-                if n == 0 {
-                    format!("a0 = '{}'\n", "x".repeat(1000))
-                } else {
-                    format!("a{n} = '{}'\n", format!("{{a{}}}", n - 1).repeat(8))
-                }
-            };
-            expanded(
-                &(0..links).map(link).collect::<String>(),
-                &format!("{{a{}}}", links - 1),
-            )
-        };
+        assert!(links(DEPTH, "x", 1).is_ok());
+        let doubled = |count| links(count, &"x".repeat(1000), 8);
         assert!(doubled(2).is_ok());
         assert_eq!(
             doubled(6).unwrap_err(),

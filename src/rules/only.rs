@@ -136,20 +136,13 @@ mod tests {
             tools: vec!["run_*".into()],
             ..Only::default()
         };
-        assert!(only.admits(
-            &Place {
-                tool: Some("run_it"),
+        for (tool, is_admitted) in [(Some("run_it"), true), (None, false)] {
+            let place = Place {
+                tool,
                 ..Place::default()
-            },
-            true
-        ));
-        assert!(!only.admits(
-            &Place {
-                tool: None,
-                ..Place::default()
-            },
-            true
-        ));
+            };
+            assert_eq!(only.admits(&place, true), is_admitted, "{tool:?}");
+        }
         let hidden = Only {
             hidden: Some(true),
             ..Only::default()

@@ -33,6 +33,43 @@ fn library(files: &[(&str, String)]) -> Library {
     Library::load(false, &[path]).unwrap()
 }
 
+/// Returns the inbound rules of a library, without changes by a policy.
+fn inbound(library: &Library) -> RuleSet {
+    library
+        .rule_set(Direction::Inbound, &PolicyConfig::default())
+        .unwrap()
+}
+
+/// Returns the inbound rules of one file, of which this is what follows the head.
+fn inbound_rules(rules: &str) -> RuleSet {
+    inbound(&library(&[("a.toml", format!("{HEAD}{rules}"))]))
+}
+
+fn action(action: Action) -> Override {
+    Override {
+        action: Some(action),
+        enabled: None,
+    }
+}
+
+const OFF: Override = Override {
+    action: None,
+    enabled: Some(false),
+};
+
+/// Returns a policy with these packs and overrides.
+fn policy(packs: &[(&str, bool)], overrides: &[(&str, Override)]) -> PolicyConfig {
+    let packs = packs.iter().map(|(name, on)| ((*name).to_owned(), *on));
+    let overrides = overrides
+        .iter()
+        .map(|(rule, change)| ((*rule).to_owned(), change.clone()));
+    PolicyConfig {
+        packs: packs.collect(),
+        overrides: overrides.collect(),
+        ..PolicyConfig::default()
+    }
+}
+
 fn hits(set: &RuleSet, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     set.scan(&Text::new(text), &Place::default(), &mut found);
@@ -89,69 +126,38 @@ fn a_later_folder_replaces_a_rule_by_id() {
     ]);
     let (_b, second) = folder(&[("z.toml", format!("{HEAD}{}", rule("one", "gamma", "")))]);
     let library = Library::load(false, &[first, second]).unwrap();
-    let set = library
-        .rule_set(Direction::Inbound, &PolicyConfig::default())
-        .unwrap();
-    assert_eq!(hits(&set, "alpha beta gamma"), ["two", "one"]);
-    assert!(
-        library
-            .rule_set(Direction::Outbound, &PolicyConfig::default())
-            .unwrap()
-            .rules()
-            .is_empty()
-    );
+    assert_eq!(hits(&inbound(&library), "alpha beta gamma"), ["two", "one"]);
+    let outbound = library.rule_set(Direction::Outbound, &PolicyConfig::default());
+    assert!(outbound.unwrap().rules().is_empty());
 }
 
 #[test]
 fn overrides_and_packs() {
+    let first = rule("one", "alpha", "was = [\"uno\"]");
+    let ops = "pack = \"ops\"\nenabled = false";
+    let both = "packs = [\"ops\", \"git\"]\nenabled = false";
     let files = [
         (
             "a.toml",
-            format!(
-                "{HEAD}{}{}",
-                rule("one", "alpha", "was = [\"uno\"]"),
-                rule("two", "beta", "")
-            ),
+            format!("{HEAD}{first}{}", rule("two", "beta", "")),
         ),
         (
             "b.toml",
-            format!(
-                "{HEAD}pack = \"ops\"\nenabled = false\n{}",
-                rule("three", "gamma", "")
-            ),
+            format!("{HEAD}{ops}\n{}", rule("three", "gamma", "")),
         ),
         (
             "c.toml",
-            format!(
-                "{HEAD}packs = [\"ops\", \"git\"]\nenabled = false\n{}",
-                rule("four", "delta", "")
-            ),
+            format!("{HEAD}{both}\n{}", rule("four", "delta", "")),
         ),
     ];
     let library = library(&files);
     let text = "alpha beta gamma delta";
-    let plain = library
-        .rule_set(Direction::Inbound, &PolicyConfig::default())
-        .unwrap();
+    let plain = inbound(&library);
     assert_eq!(hits(&plain, text), ["one", "two"]);
 
-    let mut policy = PolicyConfig::default();
-    policy.packs.insert("ops".into(), true);
-    policy.overrides.insert(
-        "uno".into(),
-        Override {
-            action: Some(Action::Log),
-            enabled: None,
-        },
-    );
-    policy.overrides.insert(
-        "two".into(),
-        Override {
-            action: None,
-            enabled: Some(false),
-        },
-    );
-    let changed = library.rule_set(Direction::Inbound, &policy).unwrap();
+    let set = |policy: &PolicyConfig| library.rule_set(Direction::Inbound, policy);
+    let changes = [("uno", action(Action::Log)), ("two", OFF)];
+    let changed = set(&policy(&[("ops", true)], &changes)).unwrap();
     assert_eq!(hits(&changed, text), ["one", "three", "four"]);
     assert_eq!(changed.rules()[0].action, Action::Log);
     assert_eq!(
@@ -164,46 +170,23 @@ fn overrides_and_packs() {
     assert!(describe_weakening(&plain, &plain).is_empty());
 
     // The narrowest pack that is named takes precedence.
-    let with = |packs: &[(&str, bool)]| {
-        let packs = packs
-            .iter()
-            .map(|(name, on)| ((*name).to_owned(), *on))
-            .collect();
-        library
-            .rule_set(
-                Direction::Inbound,
-                &PolicyConfig {
-                    packs,
-                    ..PolicyConfig::default()
-                },
-            )
-            .unwrap()
-    };
-    assert_eq!(
-        hits(&with(&[("ops", true), ("git", false)]), text),
-        ["one", "two", "three"]
-    );
-    assert_eq!(hits(&with(&[("git", true)]), text), ["one", "two", "four"]);
-    assert_eq!(
-        hits(&with(&[("ops", false), ("git", true)]), text),
-        ["one", "two", "four"]
-    );
+    for (packs, rules) in [
+        (
+            &[("ops", true), ("git", false)][..],
+            ["one", "two", "three"],
+        ),
+        (&[("git", true)], ["one", "two", "four"]),
+        (&[("ops", false), ("git", true)], ["one", "two", "four"]),
+    ] {
+        assert_eq!(
+            hits(&set(&policy(packs, &[])).unwrap(), text),
+            rules,
+            "{packs:?}"
+        );
+    }
 
-    let mut invalid = PolicyConfig::default();
-    invalid.packs.insert("opps".into(), true);
-    invalid.overrides.insert(
-        "twoo".into(),
-        Override {
-            action: None,
-            enabled: Some(false),
-        },
-    );
-    let messages: Vec<String> = library
-        .rule_set(Direction::Inbound, &invalid)
-        .unwrap_err()
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let faults = set(&policy(&[("opps", true)], &[("twoo", OFF)])).unwrap_err();
+    let messages: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         messages,
         [
@@ -215,95 +198,44 @@ fn overrides_and_packs() {
 
 #[test]
 fn an_override_cannot_ask_for_what_is_never_done() {
-    let file = format!(
-        "format = 1\ndirection = \"outbound\"\n{}",
-        rule("one", "alpha", "")
-    );
-    let mut policy = PolicyConfig::default();
-    policy.overrides.insert(
-        "one".into(),
-        Override {
-            action: Some(Action::Redact),
-            enabled: None,
-        },
-    );
-    let faults = library(&[("a.toml", file)])
-        .rule_set(Direction::Outbound, &policy)
-        .unwrap_err();
-    assert!(faults[0].message.contains("cannot `redact`"), "{faults:?}");
-    let file = format!(
-        "format = 1\ndirection = \"inbound\"\n{}",
-        rule("one", "alpha", "")
-    );
-    policy.overrides.insert(
-        "one".into(),
-        Override {
-            action: Some(Action::Ask),
-            enabled: None,
-        },
-    );
-    let faults = library(&[("a.toml", file)])
-        .rule_set(Direction::Inbound, &policy)
-        .unwrap_err();
-    assert!(faults[0].message.contains("cannot `ask`"), "{faults:?}");
+    for (direction, never) in [
+        (Direction::Outbound, Action::Redact),
+        (Direction::Inbound, Action::Ask),
+    ] {
+        let head = HEAD.replace("inbound", direction.name());
+        let library = library(&[("a.toml", head + &rule("one", "alpha", ""))]);
+        let faults = library.rule_set(direction, &policy(&[], &[("one", action(never))]));
+        let faults = faults.unwrap_err();
+        let cannot = format!("cannot `{}`", never.name());
+        assert!(faults[0].message.contains(&cannot), "{faults:?}");
+    }
 }
 
 #[test]
 fn equal_sets_share_their_automata_and_digest() {
-    let files = [(
-        "a.toml",
-        format!(
-            "{HEAD}{}{}",
-            rule("one", "alpha", ""),
-            rule("two", "beta", "")
-        ),
-    )];
-    let library = library(&files);
-    let set = |policy: &PolicyConfig| library.rule_set(Direction::Inbound, policy).unwrap();
-    let mut off = PolicyConfig::default();
-    off.overrides.insert(
-        "two".into(),
-        Override {
-            action: None,
-            enabled: Some(false),
-        },
-    );
-    let first = set(&PolicyConfig::default());
-    let second = set(&PolicyConfig::default());
-    let third = set(&off);
+    let rules = rule("one", "alpha", "") + &rule("two", "beta", "");
+    let library = library(&[("a.toml", format!("{HEAD}{rules}"))]);
+    let first = inbound(&library);
+    let second = inbound(&library);
+    let off = policy(&[], &[("two", OFF)]);
+    let third = library.rule_set(Direction::Inbound, &off).unwrap();
     assert!(std::ptr::eq(first.rules(), second.rules()));
     assert_eq!(first.digest().len(), 64);
     assert_ne!(first.digest(), third.digest());
     let a = Library::builtin();
     let b = Library::builtin();
     for direction in [Direction::Inbound, Direction::Outbound] {
-        let digest = |library: &Library| {
-            library
-                .rule_set(direction, &PolicyConfig::default())
-                .unwrap()
-                .digest()
-                .to_owned()
-        };
-        assert_eq!(
-            digest(&a),
-            digest(&b),
-            "a digest must not depend on the run"
-        );
+        let [a, b] = [&a, &b].map(|library| {
+            let set = library.rule_set(direction, &PolicyConfig::default());
+            set.unwrap().digest().to_owned()
+        });
+        assert_eq!(a, b, "a digest must not depend on the run");
     }
 }
 
 #[test]
 fn unless_spares_only_near_the_match() {
-    let files = [(
-        "a.toml",
-        format!(
-            "{HEAD}{}",
-            rule("one", "alpha", "unless = ['''for example''']")
-        ),
-    )];
-    let set = library(&files)
-        .rule_set(Direction::Inbound, &PolicyConfig::default())
-        .unwrap();
+    let set = inbound_rules(&rule("one", "alpha", "unless = ['''for example''']"));
     assert!(hits(&set, "for example, alpha").is_empty());
     let far = format!("for example, {} alpha", "x ".repeat(400));
     assert_eq!(hits(&set, &far), ["one"]);
@@ -312,9 +244,7 @@ fn unless_spares_only_near_the_match() {
 #[test]
 fn only_limits_where_a_rule_looks() {
     let only = "only = { tools = [\"fetch_*\"], surfaces = [\"content\"], hidden = false }";
-    let set = library(&[("a.toml", format!("{HEAD}{}", rule("one", "alpha", only)))])
-        .rule_set(Direction::Inbound, &PolicyConfig::default())
-        .unwrap();
+    let set = inbound_rules(&rule("one", "alpha", only));
     let place = Place {
         tool: Some("fetch_page"),
         surface: crate::detect::Surface::Content,
@@ -325,73 +255,54 @@ fn only_limits_where_a_rule_looks() {
         set.scan(&Text::new("alpha"), place, &mut found);
         found.len()
     };
-    assert_eq!(
-        (
-            count(&place),
-            count(&place.with_hidden(true)),
-            count(&Place {
-                tool: Some("x"),
-                ..place
-            })
-        ),
-        (1, 0, 0)
-    );
+    let other_tool = Place {
+        tool: Some("x"),
+        ..place
+    };
+    assert_eq!(count(&place), 1);
+    assert_eq!(count(&place.with_hidden(true)), 0);
+    assert_eq!(count(&other_tool), 0);
 }
 
 #[test]
 fn a_strict_policy_leaves_out_the_rules_that_are_only_likely() {
-    let mut strict = PolicyConfig::default();
-    strict.packs.insert("likely".into(), false);
     let library = Library::builtin();
     let ids = |policy: &PolicyConfig| -> Vec<String> {
-        library
-            .rule_set(Direction::Inbound, policy)
-            .unwrap()
-            .rules()
-            .iter()
-            .map(|rule| rule.id.to_string())
-            .collect()
+        let set = library.rule_set(Direction::Inbound, policy).unwrap();
+        set.rules().iter().map(|rule| rule.id.to_string()).collect()
     };
     let usual = ids(&PolicyConfig::default());
-    let strict = ids(&strict);
-    assert!(
-        usual.contains(&"steering-text".to_owned())
-            && !strict.contains(&"steering-text".to_owned())
-    );
-    assert!(
-        strict.contains(&"steering-text-clear".to_owned())
-            && strict.contains(&"override-instructions".to_owned())
-    );
+    let strict = ids(&policy(&[("likely", false)], &[]));
+    let has = |ids: &[String], id: &str| ids.iter().any(|other| other == id);
+    assert!(has(&usual, "steering-text") && !has(&strict, "steering-text"));
+    assert!(has(&strict, "steering-text-clear") && has(&strict, "override-instructions"));
 }
 
 #[test]
 fn a_sum_leaves_out_the_intents_that_it_excepts() {
-    let phrase = |id: &str, word: &str| {
+    let signal = |id: &str, severity: &str, catches: &str, find: &str| {
         format!(
-            "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nwhy = \"w\"\nseverity = \"info\"\naction = \"log\"\ncatches = [\"{word}\"]\n\
-             spares = [\"other\"]\nfind.signal = {{ intent = \"{id}\", weight = 40, any = ['''\\b{word}\\b'''] }}\n"
+            "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nwhy = \"w\"\n{severity}\ncatches = [\"{catches}\"]\n\
+             spares = [\"other\"]\nfind.signal = {{ {find} }}\n"
         )
+    };
+    let phrase = |id: &str, word: &str| {
+        let find = format!("intent = \"{id}\", weight = 40, any = ['''\\b{word}\\b''']");
+        signal(id, "severity = \"info\"\naction = \"log\"", word, &find)
     };
     let sum = |id: &str, rest: &str| {
-        format!(
-            "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nwhy = \"w\"\nseverity = \"high\"\naction = \"block\"\ncatches = [\"kettle, walnut and marble\"]\n\
-             spares = [\"other\"]\nfind.signal = {{ sum = 70{rest} }}\n"
-        )
+        let find = format!("sum = 70{rest}");
+        let all = "kettle, walnut and marble";
+        signal(id, "severity = \"high\"\naction = \"block\"", all, &find)
     };
-    let phrases = [
+    let rules = [
         phrase("one", "kettle"),
         phrase("two", "walnut"),
         phrase("three", "marble"),
-    ]
-    .concat();
-    let text = format!(
-        "{HEAD}{phrases}{}{}",
         sum("all", ""),
-        sum("some", ", except = [\"two\"]")
-    );
-    let set = library(&[("a.toml", text)])
-        .rule_set(Direction::Inbound, &PolicyConfig::default())
-        .unwrap();
+        sum("some", ", except = [\"two\"]"),
+    ];
+    let set = inbound_rules(&rules.concat());
     let of_sums = |text: &str| -> Vec<String> {
         hits(&set, text)
             .into_iter()

@@ -421,50 +421,45 @@ mod tests {
             .chars()
             .map(|c| char::from_u32(c as u32 + 0xE0000).unwrap())
             .collect();
-        assert_eq!(kinds(&format!("hi{tags} there")), [Invisible::Tags]);
-        assert_eq!(
-            kinds("a\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\u{200c}b"),
-            [Invisible::ZeroWidth]
-        );
-        assert_eq!(
-            kinds("i\u{200b}g\u{200b}n\u{200b}o\u{200b}r\u{200b}e\u{200b}d"),
-            [Invisible::ZeroWidth]
-        );
-        assert_eq!(
-            kinds("😀\u{fe01}\u{e0110}\u{e0111}\u{e0112}"),
-            [Invisible::Variation]
-        );
-        assert_eq!(kinds("abc \u{202e}cba"), [Invisible::Bidi]);
-        assert_eq!(kinds("\x1b[8mhidden orders\x1b[28m"), [Invisible::Conceal]);
-        assert_eq!(kinds("\x1b[30;40mhidden orders"), [Invisible::Conceal]);
-        assert_eq!(
-            kinds("\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m"),
-            [Invisible::Conceal]
-        );
-        assert_eq!(
-            kinds("bad order\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}all is ok"),
-            [Invisible::Overwrite]
-        );
-        assert_eq!(
-            kinds("\x1b]0;you must now do this\x07"),
-            [Invisible::TerminalString]
-        );
+        for (raw, kind) in [
+            (&*format!("hi{tags} there"), Invisible::Tags),
+            (
+                "a\u{200b}\u{200c}\u{200b}\u{200d}\u{200b}\u{200c}b",
+                Invisible::ZeroWidth,
+            ),
+            (
+                "i\u{200b}g\u{200b}n\u{200b}o\u{200b}r\u{200b}e\u{200b}d",
+                Invisible::ZeroWidth,
+            ),
+            (
+                "😀\u{fe01}\u{e0110}\u{e0111}\u{e0112}",
+                Invisible::Variation,
+            ),
+            ("abc \u{202e}cba", Invisible::Bidi),
+            ("\x1b[8mhidden orders\x1b[28m", Invisible::Conceal),
+            ("\x1b[30;40mhidden orders", Invisible::Conceal),
+            (
+                "\x1b[38;2;0;0;0;48;2;0;0;0mhidden orders\x1b[0m",
+                Invisible::Conceal,
+            ),
+            (
+                &*format!("bad order{}all is ok", "\u{8}".repeat(9)),
+                Invisible::Overwrite,
+            ),
+            ("\x1b]0;you must now do this\x07", Invisible::TerminalString),
+        ] {
+            assert_eq!(kinds(raw), [kind], "{raw:?}");
+        }
     }
 
     #[test]
     fn places_are_those_of_whole_characters() {
         let raw = "a\u{200b}\u{200c}öäü über alles\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}quite another";
         let found = find_invisible(raw);
-        assert!(
-            found.iter().any(|(what, _)| *what == Invisible::Overwrite),
-            "{found:?}"
-        );
-        assert!(
-            found
-                .iter()
-                .all(|(_, span)| raw.get(span.clone()).is_some()),
-            "{found:?}"
-        );
+        let is_found = found.iter().any(|(what, _)| *what == Invisible::Overwrite);
+        assert!(is_found, "{found:?}");
+        let is_whole = |(_, span): &(Invisible, Range<usize>)| raw.get(span.clone()).is_some();
+        assert!(found.iter().all(is_whole), "{found:?}");
     }
 
     #[test]

@@ -35,26 +35,19 @@ fn spans(any: &str, keyword: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn a_regex_runs_only_near_its_keyword() {
-    assert_eq!(
-        spans("[a-z]+ing", "sing", "running and singing"),
-        ["running", "singing"]
-    );
-    assert_eq!(spans("[a-z]+ing", "sing", "running"), [""; 0]);
+    let found = |text: &str| spans("[a-z]+ing", "sing", text);
+    assert_eq!(found("running and singing"), ["running", "singing"]);
+    assert_eq!(found("running"), [""; 0]);
     let far = format!("running {} sing", "x ".repeat(400));
-    assert_eq!(spans("[a-z]+ing", "sing", &far), ["sing"]);
+    assert_eq!(found(&far), ["sing"]);
 }
 
 #[test]
 fn a_long_match_is_followed_to_its_end() {
     let key = format!("-----BEGIN KEY-----\n{}", "QUJD\n".repeat(2000));
-    assert_eq!(
-        spans(
-            r"-----BEGIN KEY-----[A-Z\s]*",
-            "BEGIN KEY",
-            &format!("see {key}; end")
-        ),
-        [key]
-    );
+    let text = format!("see {key}; end");
+    let found = spans(r"-----BEGIN KEY-----[A-Z\s]*", "BEGIN KEY", &text);
+    assert_eq!(found, [key]);
 }
 
 #[test]
@@ -75,28 +68,31 @@ fn gaps_are_pooled_but_a_match_is_no_longer_than_their_sum() {
 
 #[test]
 fn disguises_are_undone_and_spans_are_of_the_raw_text() {
-    assert_eq!(
-        spans(r"ignore\s+all", "ignore", "x ig\u{200b}nore all y"),
-        ["ig\u{200b}nore all"]
-    );
-    assert_eq!(
-        spans("игнорируй", "игнорируй", "Да, игнорируй это"),
-        ["игнорируй"]
-    );
-    assert_eq!(
-        spans("(?u)игнорируй", "игнорируй", "Да, ИГНОРИРУЙ это"),
-        ["ИГНОРИРУЙ"]
-    );
-    assert_eq!(spans("x.y", " x", "ax\u{e4}y xäy x-y"), ["x-y"]);
+    for (regex, keyword, text, span) in [
+        (
+            r"ignore\s+all",
+            "ignore",
+            "x ig\u{200b}nore all y",
+            "ig\u{200b}nore all",
+        ),
+        ("игнорируй", "игнорируй", "Да, игнорируй это", "игнорируй"),
+        (
+            "(?u)игнорируй",
+            "игнорируй",
+            "Да, ИГНОРИРУЙ это",
+            "ИГНОРИРУЙ",
+        ),
+        ("x.y", " x", "ax\u{e4}y xäy x-y", "x-y"),
+    ] {
+        assert_eq!(spans(regex, keyword, text), [span], "{regex}");
+    }
 }
 
 #[test]
 fn many_spans_end_as_the_whole_text() {
     let matched = spans("bad", "bad", &"bad ".repeat(1000));
-    assert_eq!(
-        (matched.len(), matched.last().map(String::as_str)),
-        (65, Some("*"))
-    );
+    assert_eq!(matched.len(), 65);
+    assert_eq!(matched.last().unwrap(), "*");
 }
 
 #[test]
@@ -106,48 +102,25 @@ fn a_rule_that_cannot_be_finished_counts_as_matching() {
     let rules: Vec<(&[&str], &[&str])> = vec![(&["alpha"], &["alpha[^.]*beta[^.]*gamma"]); 40];
     let text = "alpha. beta. gamma. ".repeat(2000);
     let matches = scan_text(detector(&rules).as_ref(), &text);
-    assert!(
-        matches.iter().all(|(_, span)| span.is_none()) && !matches.is_empty(),
-        "{}",
-        matches.len()
-    );
+    let is_open = matches.iter().all(|(_, span)| span.is_none());
+    assert!(is_open && !matches.is_empty(), "{}", matches.len());
     assert!(scan_text(detector(&rules).as_ref(), &"alpha and more. ".repeat(2000)).is_empty());
 }
 
 /// Rules like the shipped ones: several words, gaps, a common keyword.
 fn wordy() -> Box<dyn Detector> {
-    let verbs = [
-        "ignore",
-        "disregard",
-        "forget",
-        "override",
-        "bypass",
-        "discard",
-        "neglect",
-        "abandon",
-        "dismiss",
-        "overrule",
-    ];
-    let objects = [
-        "instructions",
-        "guidelines",
-        "directives",
-        "commands",
-        "policies",
-        "constraints",
-    ];
-    let rules: Vec<(Vec<String>, Vec<String>)> = (0..60)
-        .map(|n| {
-            let verb = verbs[n % verbs.len()];
-            let object = objects[n / verbs.len()];
+    let verbs = "ignore disregard forget override bypass discard neglect abandon dismiss overrule";
+    let objects = "instructions guidelines directives commands policies constraints";
+    let verbs = verbs.split(' ').map(ToOwned::to_owned);
+    let rules = objects.split(' ').flat_map(|object| {
+        verbs.clone().map(move |verb| {
             let gap = format!(
                 r"\b{verb}\b[^.\n]{{0,60}}\b(?:previous|prior|above)\b[^.\n]{{0,40}}\b{object}\b"
             );
-            (vec![verb.to_owned()], vec![gap])
+            (vec![verb], vec![gap])
         })
-        .collect();
+    });
     let specs: Vec<Spec> = rules
-        .into_iter()
         .map(|(keywords, any)| Spec::new(keywords, any).unwrap())
         .collect();
     Pattern::build(&specs.iter().enumerate().collect::<Vec<_>>()).unwrap()
@@ -195,10 +168,10 @@ fn no_text_is_a_cliff() {
     ];
     for text in hostile {
         let took = time(&text);
+        let start = &text[..40];
         assert!(
             took < prose * WORST,
-            "{took:?} against {prose:?} for {:?}…",
-            &text[..40]
+            "{took:?} against {prose:?} for {start:?}…"
         );
     }
 }

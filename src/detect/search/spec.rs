@@ -170,35 +170,23 @@ mod tests {
                 Find::Signal(signal::Spec::Phrase(phrase)) => &phrase.search,
                 _ => continue,
             };
-            assert_eq!(
-                spec.searched_keywords(),
-                Keywords::new(&spec.keywords),
-                "`{}`",
-                rule.id
-            );
+            let id = &rule.id;
+            let keywords = Keywords::new(&spec.keywords);
+            assert_eq!(spec.searched_keywords(), keywords, "`{id}`");
             for source in &spec.any {
                 let record = prepared::record(Use::Search, source);
-                let read = literals::branches_of(source).unwrap();
+                let is_vague_unprepared = is_vague(source, None);
                 assert_eq!(
                     is_vague(source, record),
-                    is_vague(source, None),
-                    "`{}`: {source}",
-                    rule.id
+                    is_vague_unprepared,
+                    "`{id}`: {source}"
                 );
-                assert_eq!(
-                    record.and_then(literals::read_branches),
-                    Some(read),
-                    "`{}`: {source}",
-                    rule.id
-                );
+                let read = literals::branches_of(source).unwrap();
+                let written = record.and_then(literals::read_branches);
+                assert_eq!(written, Some(read), "`{id}`: {source}");
                 let written = prepared::record(Use::LowerCase, source)
                     .and_then(|mut record| hir::read(&mut record));
-                assert_eq!(
-                    written,
-                    hir::in_lower_case(source),
-                    "`{}`: {source}",
-                    rule.id
-                );
+                assert_eq!(written, hir::in_lower_case(source), "`{id}`: {source}");
                 tried += 1;
             }
         }

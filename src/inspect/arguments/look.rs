@@ -541,30 +541,26 @@ mod tests {
 
     #[test]
     fn code_by_its_language() {
-        let tool = |name| Tool::new(name, false);
-        assert_eq!(
-            read_code(Some("Python 3"), &tool("x"), "ls"),
-            ReadAs::Code(Language::Python)
-        );
-        assert_eq!(
-            read_code(Some("bash"), &tool("execute_python"), "ls"),
-            ReadAs::Shell
-        );
-        assert_eq!(
-            read_code(None, &tool("execute_python"), "x()"),
-            ReadAs::Code(Language::Python)
-        );
-        assert_eq!(
-            read_code(None, &tool("x"), "import os; os.system('id')"),
-            ReadAs::Code(Language::Python)
-        );
-        assert_eq!(
-            read_code(Some("markdown"), &tool("x"), "rm -rf /"),
-            ReadAs::Text
-        );
-        assert_eq!(
-            read_code(Some("zorg"), &tool("x"), "rm -rf /"),
-            ReadAs::Shell
-        );
+        for (language, tool, text, read_as) in [
+            (Some("Python 3"), "x", "ls", ReadAs::Code(Language::Python)),
+            (Some("bash"), "execute_python", "ls", ReadAs::Shell),
+            (
+                None,
+                "execute_python",
+                "x()",
+                ReadAs::Code(Language::Python),
+            ),
+            (
+                None,
+                "x",
+                "import os; os.system('id')",
+                ReadAs::Code(Language::Python),
+            ),
+            (Some("markdown"), "x", "rm -rf /", ReadAs::Text),
+            (Some("zorg"), "x", "rm -rf /", ReadAs::Shell),
+        ] {
+            let tool = Tool::new(tool, false);
+            assert_eq!(read_code(language, &tool, text), read_as, "{text}");
+        }
     }
 }

@@ -10,11 +10,7 @@ use crate::detect::Language;
 const CASES: &str = include_str!("cases.jsonl");
 
 fn parse(text: &str) -> Json {
-    Json::parse(
-        Bytes::copy_from_slice(text.as_bytes()),
-        &ReadLimits::default(),
-    )
-    .unwrap()
+    Json::parse(text.to_owned().into(), &ReadLimits::default()).unwrap()
 }
 
 fn name(read_as: ReadAs) -> &'static str {
@@ -45,12 +41,8 @@ fn read(
     let values = units.into_iter().filter(|unit| unit.role == Role::Value);
     values
         .map(|unit| {
-            (
-                unit.argument,
-                name(unit.read_as),
-                unit.text.into_owned(),
-                unit.joined,
-            )
+            let read_as = name(unit.read_as);
+            (unit.argument, read_as, unit.text.into_owned(), unit.joined)
         })
         .collect()
 }
@@ -110,12 +102,8 @@ fn real_tools_and_who_reads_their_arguments() {
             &texts("paths"),
         ));
     }
-    assert!(
-        faults.is_empty(),
-        "{} wrong\n{}",
-        faults.len(),
-        faults.join("\n")
-    );
+    let count = faults.len();
+    assert_eq!(count, 0, "{count} wrong\n{}", faults.join("\n"));
     assert!(CASES.lines().count() > 140);
 }
 

@@ -103,17 +103,20 @@ enum Part<'j> {
     Text(String),
 }
 
+/// Writes the texts before the next value, and returns it with its depth.
+fn next_value<'j>(open: &mut Vec<Part<'j>>, out: &mut String) -> Option<(Value<'j>, usize)> {
+    loop {
+        match open.pop()? {
+            Part::Text(text) => out.push_str(&text),
+            Part::Value(value, depth) => return Some((value, depth)),
+        }
+    }
+}
+
 fn canonical(root: Value<'_>, kind: Kind) -> String {
     let mut out = String::new();
     let mut open = vec![Part::Value(root, 0)];
-    while let Some(part) = open.pop() {
-        let (value, depth) = match part {
-            Part::Text(text) => {
-                out.push_str(&text);
-                continue;
-            }
-            Part::Value(value, depth) => (value, depth),
-        };
+    while let Some((value, depth)) = next_value(&mut open, &mut out) {
         match value.kind() {
             ValueKind::Object => {
                 let mut members: Vec<_> = value
@@ -162,14 +165,7 @@ fn is_volatile(kind: Kind, depth: usize, key: &str) -> bool {
 fn lines(root: Value<'_>) -> String {
     let mut out = String::new();
     let mut open = vec![Part::Value(root, 0)];
-    while let Some(part) = open.pop() {
-        let (value, depth) = match part {
-            Part::Text(text) => {
-                out.push_str(&text);
-                continue;
-            }
-            Part::Value(value, depth) => (value, depth),
-        };
+    while let Some((value, depth)) = next_value(&mut open, &mut out) {
         let margin = "  ".repeat(depth + 1);
         let (members, elements): (Vec<_>, Vec<_>) =
             (value.members().collect(), value.elements().collect());

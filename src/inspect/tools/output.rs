@@ -123,44 +123,27 @@ fn apply_edits(structured: Value<'_>, edits: &[Edit]) -> Option<Json> {
 mod tests {
     use super::*;
     use crate::inspect::rewrite::NOTICE;
+    use crate::inspect::tests::{context, message};
     use crate::inspect::tools::Tools;
-    use crate::message::{Json as Read, Message, ReadLimits};
-    use crate::protocol::{AgentName, CallTarget, Context, Era, OpenRequest, UpstreamName};
+    use crate::message::{Json as Read, ReadLimits};
 
     fn definition(property: &str) -> std::sync::Arc<Definition> {
         let list = format!(
             r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"t","inputSchema":{{"type":"object"}},"outputSchema":
             {{"type":"object","properties":{{"a":{property}}},"required":["a"]}}}}]}}}}"#
         );
-        let message = Message::parse(list.into(), &ReadLimits::default()).unwrap();
-        let requests = [OpenRequest {
-            id: "1".into(),
-            method: "tools/list".into(),
-            tool: None,
-            continues: false,
-            target: CallTarget::Other,
-        }]
-        .into();
-        let agent = AgentName("a".into());
-        let upstream = UpstreamName("u".into());
         let tools = Tools::default();
-        tools.record_list(
-            &message,
-            &Context {
-                requests,
-                ..Context::new(agent, upstream, Era::Modern)
-            },
-        );
+        tools.record_list(&message(&list), &context("tools/list", None));
         tools.definition("t").unwrap()
+    }
+
+    fn parse(text: &'static str) -> Read {
+        Read::parse(text.into(), &ReadLimits::default()).unwrap()
     }
 
     /// Returns the result of replacing "bad" in `{"a":"bad"}` with `with`.
     fn fitted(property: &str, with: &str) -> Result<String, FitError> {
-        let json = Read::parse(
-            Bytes::from_static(b"{\"a\":\"bad\"}"),
-            &ReadLimits::default(),
-        )
-        .unwrap();
+        let json = parse(r#"{"a":"bad"}"#);
         let mut edit = Edit::text(6..9, with);
         definition(property).fit(json.root(), &mut [&mut edit])?;
         Ok(edit.replacement)
@@ -194,11 +177,7 @@ mod tests {
 
     #[test]
     fn a_form_is_kept() {
-        let json = Read::parse(
-            Bytes::from_static(b"{\"a\":\"ann@example.org\"}"),
-            &ReadLimits::default(),
-        )
-        .unwrap();
+        let json = parse(r#"{"a":"ann@example.org"}"#);
         let mut edit = Edit::text(6..21, "[redacted: email]");
         definition(r#"{"type":"string","format":"email"}"#)
             .fit(json.root(), &mut [&mut edit])

@@ -4,40 +4,24 @@ use super::overlay::Overlays;
 use super::*;
 use crate::config::{ArgumentConfig, PathFormat, PolicyConfig, SchemaConfig, ToolConfig};
 use crate::detect::work;
+use crate::inspect::tests::{answer, call as call_of, context, message};
 use crate::inspect::{InspectContext, Inspection, Mode, Policy, Verdict};
-use crate::message::{Direction, ReadLimits, quote};
-use crate::protocol::{AgentName, AuditId, CallTarget, Era, OpenRequest, UpstreamName};
+use crate::message::{Direction, quote};
+use crate::protocol::AuditId;
 use crate::rules::Library;
 
-fn message(text: String) -> Message {
-    Message::parse(text.into(), &ReadLimits::default()).unwrap()
-}
-
-fn context(method: &str) -> Context {
-    let requests = [OpenRequest {
-        id: "3".into(),
-        method: method.into(),
-        tool: None,
-        continues: false,
-        target: CallTarget::Other,
-    }]
-    .into();
-    let agent = AgentName("a".into());
-    let upstream = UpstreamName("u".into());
-    Context {
-        requests,
-        ..Context::new(agent, upstream, Era::Modern)
-    }
-}
-
 fn list_of(tools: &str) -> Message {
-    message(format!(
-        r#"{{"jsonrpc":"2.0","id":3,"result":{{"tools":[{tools}]}}}}"#
-    ))
+    message(&answer(&format!(r#"{{"tools":[{tools}]}}"#)))
 }
 
-fn record_tools(tools: &Tools, method: &str, list: &str) -> bool {
-    tools.record_list(&list_of(list), &context(method))
+/// Records a list of tools; returns whether there were more than are remembered.
+fn record_tools(tools: &Tools, list: &str) -> bool {
+    tools.record_list(&list_of(list), &context("tools/list", None))
+}
+
+/// Records the only tool `t`, with this schema.
+fn record_schema(tools: &Tools, schema: &str) {
+    record_tools(tools, &format!(r#"{{"name":"t","inputSchema":{schema}}}"#));
 }
 
 fn policy(config: &PolicyConfig) -> Policy {
@@ -49,20 +33,26 @@ fn policy(config: &PolicyConfig) -> Policy {
 }
 
 fn call(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> Inspection {
-    let call = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
-    );
     let inspect_context = InspectContext {
         tools: Some(tools.clone()),
         ..InspectContext::default()
     };
     policy.inspect(
         Direction::Outbound,
-        &message(call),
-        &context("x"),
+        &message(&call_of(tool, arguments)),
+        &context("x", None),
         AuditId::generate(),
         &inspect_context,
     )
+}
+
+fn passes(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> bool {
+    matches!(call(policy, tools, tool, arguments).verdict, Verdict::Pass)
+}
+
+/// Returns the rule that refuses a call; empty if there is none.
+fn rule_of(policy: &Policy, tools: &Arc<Tools>, tool: &str, arguments: &str) -> String {
+    refusal_of(&call(policy, tools, tool, arguments)).0
 }
 
 /// Returns the rule and the words of a refusal; empty if there is none.
@@ -79,24 +69,19 @@ const RUN: &str = r#"{"name":"run","inputSchema":{"type":"object","additionalPro
 #[test]
 fn pages_add_and_what_is_listed_again_replaces() {
     let tools = Arc::<Tools>::default();
-    record_tools(&tools, "tools/call", r#"{"name":"no"}"#);
+    tools.record_list(&list_of(r#"{"name":"no"}"#), &context("tools/call", None));
     record_tools(
         &tools,
-        "tools/list",
         r#"{"name":"a","description":"first","inputSchema":{"type": "object"}}"#,
     );
     let second = r#"{"name":"a","description":"second","inputSchema":{"properties":{"q":{"format":"uri"},"p":{}}}}"#;
-    record_tools(&tools, "tools/list", &format!(r#"{{"name":"b"}},{second}"#));
-    assert!(
-        tools.definition("no").is_none()
-            && tools
-                .definition("b")
-                .is_some_and(|tool| tool.schema.is_none())
-    );
+    record_tools(&tools, &format!(r#"{{"name":"b"}},{second}"#));
+    assert!(tools.definition("no").is_none());
+    assert!(tools.definition("b").unwrap().schema.is_none());
     let a = tools.definition("a").unwrap();
     assert!(a.argument_head("q") == Some(Head::Url) && a.argument_head("p").is_none());
     assert_eq!(tools.0.read().bytes, "ab".len() + a.bytes());
-    record_tools(&tools, "tools/list", second);
+    record_tools(&tools, second);
     assert!(
         Arc::ptr_eq(&a, &tools.definition("a").unwrap()),
         "what stays the same is compiled once"
@@ -106,15 +91,10 @@ fn pages_add_and_what_is_listed_again_replaces() {
 #[test]
 fn what_is_remembered_is_bounded() {
     let tools = Arc::<Tools>::default();
-    record_tools(
-        &tools,
-        "tools/list",
-        r#"{"name":"long","description":"short"}"#,
-    );
+    record_tools(&tools, r#"{"name":"long","description":"short"}"#);
     let long = quote(&"x".repeat(DEFINITION_BYTES + 1));
     assert!(record_tools(
         &tools,
-        "tools/list",
         &format!(r#"{{"name":"long","inputSchema":{{"title":{long}}}}}"#)
     ));
     assert!(tools.definition("long").is_none());
@@ -122,7 +102,7 @@ fn what_is_remembered_is_bounded() {
         .map(|n| format!(r#"{{"name":"{n}"}}"#))
         .collect();
     assert!(
-        record_tools(&tools, "tools/list", &many.join(",")),
+        record_tools(&tools, &many.join(",")),
         "says that there was more"
     );
     assert!(
@@ -134,48 +114,38 @@ fn what_is_remembered_is_bounded() {
 #[test]
 fn calls_are_held_to_the_schema_that_was_listed() {
     let (policy, tools) = (policy(&PolicyConfig::default()), Arc::<Tools>::default());
-    assert_eq!(
-        refusal_of(&call(&policy, &tools, "run", r#"{"n":"x"}"#)).0,
-        "",
-        "nothing is known yet"
-    );
-    record_tools(&tools, "tools/list", RUN);
+    let unknown = rule_of(&policy, &tools, "run", r#"{"n":"x"}"#);
+    assert_eq!(unknown, "", "nothing is known yet");
+    record_tools(&tools, RUN);
     for fits in [
         r#"{"n":1,"mode":"fast"}"#,
         r#"{"n":10,"mode":"slow","tags":["a"]}"#,
     ] {
-        assert!(
-            matches!(call(&policy, &tools, "run", fits).verdict, Verdict::Pass),
-            "{fits}"
-        );
+        assert!(passes(&policy, &tools, "run", fits), "{fits}");
     }
     for (arguments, at, words) in [
         (
             r#"{"n":11,"mode":"fast"}"#,
-            "/params/arguments/n",
+            "/n",
             "`n` is greater than the maximum of 10.",
         ),
         (
             r#"{"n":"hunter2","mode":"fast"}"#,
-            "/params/arguments/n",
+            "/n",
             "`n` is not of type \"integer\".",
         ),
-        (r#"{"n":1}"#, "/params/arguments", "`mode` is missing."),
+        (r#"{"n":1}"#, "", "`mode` is missing."),
         (
             r#"{"n":1,"mode":"fast","tags":["a",7]}"#,
-            "/params/arguments/tags/1",
+            "/tags/1",
             "`tags.1` is not of type",
         ),
         (
             r#"{"n":1,"mode":"fast","evil":1}"#,
-            "/params/arguments",
+            "",
             "The call has `evil`",
         ),
-        (
-            r#"{"n":1e999,"mode":"fast"}"#,
-            "/params/arguments",
-            "out of range",
-        ),
+        (r#"{"n":1e999,"mode":"fast"}"#, "", "out of range"),
     ] {
         let inspection = call(&policy, &tools, "run", arguments);
         let (rule, why) = refusal_of(&inspection);
@@ -184,6 +154,7 @@ fn calls_are_held_to_the_schema_that_was_listed() {
             "{arguments}: {rule} {why}"
         );
         assert!(!why.contains("hunter2"), "a refusal shows what was sent");
+        let at = format!("/params/arguments{at}");
         assert_eq!(inspection.findings[0].at, at, "{arguments}");
         if !words.contains("range") {
             assert!(
@@ -192,24 +163,20 @@ fn calls_are_held_to_the_schema_that_was_listed() {
             );
         }
     }
-    let changed =
-        message(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.into());
-    tools.record_list(&changed, &context("x"));
+    let changed = message(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+    tools.record_list(&changed, &context("x", None));
     assert!(
-        matches!(call(&policy, &tools, "run", "{}").verdict, Verdict::Pass),
+        passes(&policy, &tools, "run", "{}"),
         "what has changed is not known"
     );
-    record_tools(&tools, "tools/list", RUN);
-    assert_eq!(
-        refusal_of(&call(&policy, &tools, "run", "{}")).0,
-        "argument-schema"
-    );
+    record_tools(&tools, RUN);
+    assert_eq!(rule_of(&policy, &tools, "run", "{}"), "argument-schema");
 }
 
 #[test]
 fn a_policy_says_what_is_enforced() {
     let tools = Arc::<Tools>::default();
-    record_tools(&tools, "tools/list", RUN);
+    record_tools(&tools, RUN);
     let off = PolicyConfig {
         schema: SchemaConfig {
             enforce: false,
@@ -218,14 +185,8 @@ fn a_policy_says_what_is_enforced() {
         ..PolicyConfig::default()
     };
     let off = policy(&off);
-    assert!(matches!(
-        call(&off, &tools, "run", "{}").verdict,
-        Verdict::Pass
-    ));
-    assert_eq!(
-        refusal_of(&call(&off, &tools, "other", "{}")).0,
-        "unlisted-tool"
-    );
+    assert!(passes(&off, &tools, "run", "{}"));
+    assert_eq!(rule_of(&off, &tools, "other", "{}"), "unlisted-tool");
     let watch = policy(&PolicyConfig::default()).with_mode(Mode::Observe);
     assert_eq!(
         call(&watch, &tools, "run", "{}").findings.len(),
@@ -240,66 +201,43 @@ fn what_cannot_be_compiled_is_said_to_be_unchecked() {
     for (schema, reason) in [
         (
             r#"{"$ref":"https://example.org/x.json"}"#,
-            "schema-remote-reference",
+            "remote-reference",
         ),
         (
             r#"{"properties":{"a":{"$ref":"other.json"}}}"#,
-            "schema-remote-reference",
+            "remote-reference",
         ),
-        (r##"{"$dynamicRef":"#a"}"##, "schema-dynamic-reference"),
-        (r#"{"$schema":"https://example.org/own"}"#, "schema-dialect"),
-        (
-            r#"{"properties":{"a":{"pattern":"(?=x)y"}}}"#,
-            "schema-invalid",
-        ),
+        (r##"{"$dynamicRef":"#a"}"##, "dynamic-reference"),
+        (r#"{"$schema":"https://example.org/own"}"#, "dialect"),
+        (r#"{"properties":{"a":{"pattern":"(?=x)y"}}}"#, "invalid"),
         (
             r#"{"properties":{"a":{"pattern":"a{9999999}"}}}"#,
-            "schema-invalid",
+            "invalid",
         ),
-        (r#"{"type":"int"}"#, "schema-invalid"),
+        (r#"{"type":"int"}"#, "invalid"),
         (
             r#"{"properties":{"a":{"$id":"b","type":"string"}}}"#,
-            "schema-embedded",
+            "embedded",
         ),
     ] {
-        record_tools(
-            &tools,
-            "tools/list",
-            &format!(r#"{{"name":"t","inputSchema":{schema}}}"#),
-        );
+        record_schema(&tools, schema);
         let inspection = call(&policy, &tools, "t", r#"{"a":1}"#);
         assert!(matches!(inspection.verdict, Verdict::Pass), "{schema}");
-        assert_eq!(
-            inspection.coverage.uninspected[0].reason.name(),
-            reason,
-            "{schema}"
-        );
+        let unchecked = inspection.coverage.uninspected[0].reason.name();
+        assert_eq!(unchecked, format!("schema-{reason}"), "{schema}");
     }
     // Names are not keywords, and drafts are distinguished.
-    record_tools(
+    record_schema(
         &tools,
-        "tools/list",
-        r#"{"name":"t","inputSchema":{"properties":{"$id":{"type":"string"},"$ref":{"const":"x"}}}}"#,
+        r#"{"properties":{"$id":{"type":"string"},"$ref":{"const":"x"}}}"#,
     );
-    assert_eq!(
-        refusal_of(&call(&policy, &tools, "t", r#"{"$ref":"y"}"#)).0,
-        "argument-schema"
-    );
+    let rule = |arguments: &str| rule_of(&policy, &tools, "t", arguments);
+    assert_eq!(rule(r#"{"$ref":"y"}"#), "argument-schema");
     let seven = r##"{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"number"}},
         "properties":{"a":{"items":[{"$ref":"#/definitions/n"}]}}}"##;
-    record_tools(
-        &tools,
-        "tools/list",
-        &format!(r#"{{"name":"t","inputSchema":{seven}}}"#),
-    );
-    assert!(matches!(
-        call(&policy, &tools, "t", r#"{"a":[1,"x"]}"#).verdict,
-        Verdict::Pass
-    ));
-    assert_eq!(
-        refusal_of(&call(&policy, &tools, "t", r#"{"a":["x"]}"#)).0,
-        "argument-schema"
-    );
+    record_schema(&tools, seven);
+    assert!(passes(&policy, &tools, "t", r#"{"a":[1,"x"]}"#));
+    assert_eq!(rule(r#"{"a":["x"]}"#), "argument-schema");
 }
 
 #[test]
@@ -332,11 +270,7 @@ fn hostile_schemas_cost_no_more_than_their_bound() {
         (&doubling, "{}"),
         (r#"{"properties":{"a":{"items":{"type":"string"}}}}"#, &wide),
     ] {
-        record_tools(
-            &tools,
-            "tools/list",
-            &format!(r#"{{"name":"t","inputSchema":{schema}}}"#),
-        );
+        record_schema(&tools, schema);
         let start = Instant::now();
         let inspection = call(&policy, &tools, "t", arguments);
         assert_eq!(refusal_of(&inspection).0, "schema-too-costly", "{schema}");
@@ -349,15 +283,8 @@ fn hostile_schemas_cost_no_more_than_their_bound() {
     }
     // A schema that refers to itself as trees do is accepted.
     let tree = r##"{"properties":{"a":{"anyOf":[{"type":"number"},{"$ref":"#"}]}}}"##;
-    record_tools(
-        &tools,
-        "tools/list",
-        &format!(r#"{{"name":"t","inputSchema":{tree}}}"#),
-    );
-    assert!(matches!(
-        call(&policy, &tools, "t", &nested).verdict,
-        Verdict::Pass
-    ));
+    record_schema(&tools, tree);
+    assert!(passes(&policy, &tools, "t", &nested));
 }
 
 fn overlaid() -> PolicyConfig {
@@ -430,39 +357,20 @@ fn overlays_hold_before_a_list_was_seen() {
         );
         assert!(why.contains(r#""path":"/srv/files/report.txt""#), "{why}");
     }
-    assert!(matches!(
-        call(
-            &policy,
-            &tools,
-            "run",
-            r#"{"n":5,"path":"/a","o":{"deep":"a"}}"#
-        )
-        .verdict,
-        Verdict::Pass
-    ));
-    assert_eq!(
-        refusal_of(&call(&policy, &tools, "safe_two", "{}")).0,
-        "hidden-tool"
-    );
-    assert!(matches!(
-        call(&policy, &tools, "safe_one", "{}").verdict,
-        Verdict::Pass
-    ));
+    let fits = r#"{"n":5,"path":"/a","o":{"deep":"a"}}"#;
+    assert!(passes(&policy, &tools, "run", fits));
+    assert_eq!(rule_of(&policy, &tools, "safe_two", "{}"), "hidden-tool");
+    assert!(passes(&policy, &tools, "safe_one", "{}"));
 }
 
 #[test]
 fn agents_read_the_overlay_and_every_other_byte_stays() {
     let overlays = Overlays::new("p", &overlaid()).unwrap();
     let shown = |tools: &str| {
-        let shown = overlays.apply_to_lists(&list_of(tools), &context("tools/list"))?;
+        let shown = overlays.apply_to_lists(&list_of(tools), &context("tools/list", None))?;
         let text = String::from_utf8(shown.to_vec()).unwrap();
-        Some(
-            text.split_once(r#""tools":["#)
-                .unwrap()
-                .1
-                .trim_end_matches("]}}")
-                .to_owned(),
-        )
+        let (_, tools) = text.split_once(r#""tools":["#).unwrap();
+        Some(tools.trim_end_matches("]}}").to_owned())
     };
     let run = r#"{ "name":"run" ,"description":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer","maximum":9},"z":{}},"required":["n"]}, "x": 1e2 }"#;
     assert_eq!(
@@ -493,15 +401,8 @@ fn agents_read_the_overlay_and_every_other_byte_stays() {
             "{names:?}"
         );
     }
-    assert_eq!(
-        shown(r#"{"name":"x"},{"name":"safe_one"}"#),
-        None,
-        "nothing to change"
-    );
-    assert!(
-        overlays
-            .apply_to_lists(&list_of(run), &context("tools/call"))
-            .is_none(),
-        "a result that only looks like a list"
-    );
+    let unchanged = shown(r#"{"name":"x"},{"name":"safe_one"}"#);
+    assert_eq!(unchanged, None, "nothing to change");
+    let other = overlays.apply_to_lists(&list_of(run), &context("tools/call", None));
+    assert_eq!(other, None, "a result that only looks like a list");
 }

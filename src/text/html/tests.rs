@@ -6,6 +6,15 @@ fn page(text: &str) -> Page {
     Page::parse(text, &Facts::new(text)).unwrap_or_else(|| panic!("no page: {text:?}"))
 }
 
+fn rendered(body: &str) -> String {
+    page(&format!("<html><body>{body}</body></html>")).visible
+}
+
+/// Returns what is seen of a page while what may be unfolded is not.
+fn visible_folded(text: &str) -> String {
+    Page::parse_folded(text, &Facts::new(text)).unwrap().visible
+}
+
 #[test]
 fn what_styles_hide_is_not_seen() {
     for hidden in [
@@ -49,54 +58,34 @@ fn what_styles_hide_is_not_seen() {
     ] {
         let text = format!("<html><body><p>before</p>{hidden}<p>after</p></body></html>");
         let page = page(&text);
-        assert!(
-            !page.visible.contains("SECRET"),
-            "{hidden}: {}",
-            page.visible
-        );
+        let visible = &page.visible;
+        assert!(!visible.contains("SECRET"), "{hidden}: {visible}");
         assert!(page.hidden.contains("SECRET"), "{hidden}");
-        assert!(
-            page.visible.contains("before") && page.visible.contains("after"),
-            "{hidden}: {}",
-            page.visible
-        );
+        let is_around_seen = visible.contains("before") && visible.contains("after");
+        assert!(is_around_seen, "{hidden}: {visible}");
     }
 }
 
 #[test]
 fn what_is_seen_stays() {
-    for (html, seen) in [
-        (
-            r#"<p style="visibility:hidden"><b style="visibility:visible">seen</b></p>"#,
-            "seen",
-        ),
-        (
-            r#"<p style="font-size:0"><b style="font-size:12px">seen</b></p>"#,
-            "seen",
-        ),
-        (r#"<p style="color:white;background:navy">seen</p>"#, "seen"),
-        (
-            r#"<div style="background-image:url(x.png)"><p style="color:white">seen</p></div>"#,
-            "seen",
-        ),
-        (
-            "<link rel=stylesheet href=a><div class=dark><p style='color:white'>seen</p></div>",
-            "seen",
-        ),
-        ("<p hidden>a<p>seen</p>", "seen"),
-        ("<ul><li hidden>a<li>seen</ul>", "seen"),
-        ("<details open><summary>x</summary>seen</details>", "seen"),
-        ("<details><summary>seen</summary>x</details>", "seen"),
-        ("<p>&lt;b&gt; se&#101;n</p>", "<b> seen"),
-        (
-            "<style>@media print{.x{display:none}} .z:hover{display:none}</style><p class='x z'>seen</p>",
-            "seen",
-        ),
-        ("<div hidden></div><p>seen</p>", "seen"),
+    for html in [
+        r#"<p style="visibility:hidden"><b style="visibility:visible">seen</b></p>"#,
+        r#"<p style="font-size:0"><b style="font-size:12px">seen</b></p>"#,
+        r#"<p style="color:white;background:navy">seen</p>"#,
+        r#"<div style="background-image:url(x.png)"><p style="color:white">seen</p></div>"#,
+        "<link rel=stylesheet href=a><div class=dark><p style='color:white'>seen</p></div>",
+        "<p hidden>a<p>seen</p>",
+        "<ul><li hidden>a<li>seen</ul>",
+        "<details open><summary>x</summary>seen</details>",
+        "<details><summary>seen</summary>x</details>",
+        "<style>@media print{.x{display:none}} .z:hover{display:none}</style><p class='x z'>seen</p>",
+        "<div hidden></div><p>seen</p>",
     ] {
-        let page = page(&format!("<html><body>{html}</body></html>"));
-        assert!(page.visible.contains(seen), "{html}: {}", page.visible);
+        let visible = rendered(html);
+        assert!(visible.contains("seen"), "{html}: {visible}");
     }
+    let escaped = rendered("<p>&lt;b&gt; se&#101;n</p>");
+    assert!(escaped.contains("<b> seen"), "{escaped}");
 }
 
 #[test]
@@ -125,10 +114,6 @@ fn layout_reads_well() {
         read.visible,
         "Title: T\n\n## Head line\n\nOne two three.\n\n- a\n- b\n\nSee [here](https://a.test/x).\nNext\n\n```\nx\n  y\n```"
     );
-}
-
-fn rendered(body: &str) -> String {
-    page(&format!("<html><body>{body}</body></html>")).visible
 }
 
 #[test]
@@ -216,17 +201,19 @@ fn a_table_whose_cells_span_others_keeps_its_columns() {
 fn a_table_with_spans_out_of_bounds_is_written_row_by_row() {
     let rows = |table: &str| rendered(&format!("<table>{table}</table>"));
     let long = "a text of twenty-five byte";
-    assert_eq!(
-        rows(&format!("<tr><td rowspan=2>{long}<td>b<tr><td>c")),
-        format!("| {long} | b |\n| c |")
-    );
-    assert_eq!(rows("<tr><td colspan=9>a<td>b"), "| a | b |");
-    assert_eq!(rows("<tr><td rowspan=21>a<td>b"), "| a | b |");
-    assert_eq!(
-        rows("<tr><td colspan=18446744073709551615>a<td>b"),
-        "| a | b |"
-    );
-    assert_eq!(rows("<tr><td colspan=2>a|b<td>c"), "| a\\|b | c |");
+    let one_row = "| a | b |";
+    for (table, text) in [
+        (
+            &*format!("<tr><td rowspan=2>{long}<td>b<tr><td>c"),
+            &*format!("| {long} | b |\n| c |"),
+        ),
+        ("<tr><td colspan=9>a<td>b", one_row),
+        ("<tr><td rowspan=21>a<td>b", one_row),
+        ("<tr><td colspan=18446744073709551615>a<td>b", one_row),
+        ("<tr><td colspan=2>a|b<td>c", "| a\\|b | c |"),
+    ] {
+        assert_eq!(rows(table), text, "{table}");
+    }
     // Content outside of a row is kept.
     assert!(rows("<tr><td colspan=2>a<td>b</tr>more<tr><td>c<td>d<td>e").contains("more"));
     // Cells that overlap.
@@ -250,10 +237,7 @@ fn a_rendered_page_begins_with_its_title() {
         read.folded && read.hidden.contains("Guide"),
         "it is judged as hidden, too"
     );
-    assert_eq!(
-        Page::parse_folded(text, &Facts::new(text)).unwrap().visible,
-        "x"
-    );
+    assert_eq!(visible_folded(text), "x");
     let long = format!(
         "<html><head><title>{}</title></head>x</html>",
         "word ".repeat(50)
@@ -273,10 +257,7 @@ fn a_rendered_page_shows_what_may_be_unfolded_and_has_it_judged_as_hidden() {
     let open = page(text);
     assert_eq!(open.visible, "More\n\nfolded words\nend");
     assert!(open.folded && open.hidden.contains("folded words"));
-    assert_eq!(
-        Page::parse_folded(text, &Facts::new(text)).unwrap().visible,
-        "More\n\nend"
-    );
+    assert_eq!(visible_folded(text), "More\n\nend");
     assert!(!rendered("<details><p hidden>SECRET</p></details>end").contains("SECRET"));
 }
 
@@ -330,16 +311,13 @@ fn markup_inside_words_does_not_part_them() {
 
 #[test]
 fn what_never_ends_in_other_text_still_shows() {
-    assert!(
-        page("words <p>a</p> <i>b</i> <!-- and then the rest of a long text")
-            .visible
-            .contains("rest of a long text")
-    );
-    assert!(
-        page("words <p>a</p> <i>b</i> <title> is an element")
-            .visible
-            .contains("is an element")
-    );
+    for (open, rest) in [
+        ("<!--", "and then the rest of a long text"),
+        ("<title>", "is an element"),
+    ] {
+        let visible = page(&format!("words <p>a</p> <i>b</i> {open} {rest}")).visible;
+        assert!(visible.contains(rest), "{visible}");
+    }
 }
 
 fn time(text: &str) -> Duration {

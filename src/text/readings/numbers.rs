@@ -200,14 +200,10 @@ fn letters_by_position(text: &str, numbers: &[Range<usize>]) -> Option<(String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::readings::tests::found_parts;
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
-        let mut found = Vec::new();
-        find(text, &(0..text.len()), &mut found);
-        found
-            .into_iter()
-            .map(|part| (part.name, part.text))
-            .collect()
+        found_parts(|found| find(text, &(0..text.len()), found))
     }
 
     #[test]

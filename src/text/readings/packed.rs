@@ -438,6 +438,11 @@ fn decode_shift(text: &[u8]) -> Option<(usize, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::readings::tests::found_parts;
+
+    fn read(text: &str) -> Vec<(&'static str, String)> {
+        found_parts(|found| find(text, &Facts::new(text), found))
+    }
 
     #[test]
     fn packed_text_is_read() {
@@ -473,20 +478,11 @@ mod tests {
             ("data: 8S;pZEb-A%Cht55Eb0E.Dfp+DBl8!6Eckl6Bl@m1", "ascii85"),
             ("data: NoQ_va%CW4Y-}KKa%FaDZ*_AZX>N0La&=>LX>V?G", "base85"),
         ] {
-            let mut found = Vec::new();
-            find(text, &Facts::new(text), &mut found);
-            let hit = found.iter().find(|found| {
-                found
-                    .text
-                    .to_lowercase()
-                    .contains("ignore all previous instructions")
-            });
-            assert_eq!(
-                hit.map_or("", |found| found.name),
-                name,
-                "{text}: {:?}",
-                found.iter().map(|f| &f.text).collect::<Vec<_>>()
-            );
+            let found = read(text);
+            let order = "ignore all previous instructions";
+            let is_read = |text: &str| text.to_lowercase().contains(order);
+            let hit = found.iter().find(|(_, text)| is_read(text));
+            assert_eq!(hit.map_or("", |(name, _)| name), name, "{text}: {found:?}");
         }
     }
 
@@ -498,8 +494,9 @@ mod tests {
             let packed: Vec<u8> = said.encode_utf16().flat_map(bytes).collect();
             let run = base64::engine::general_purpose::STANDARD_NO_PAD.encode(packed);
             assert!(run.len() >= LONG_LETTERS, "{run}");
+            let read = base64(run.as_bytes());
             assert!(
-                base64(run.as_bytes()).is_some_and(|(_, text)| text.contains("丁七万")),
+                read.is_some_and(|(_, text)| text.contains("丁七万")),
                 "{run}"
             );
         }
@@ -511,10 +508,10 @@ mod tests {
             let text = unit.repeat((1 << 18) / unit.len());
             let began = std::time::Instant::now();
             find(&text, &Facts::new(&text), &mut Vec::new());
+            let took = began.elapsed();
             assert!(
-                began.elapsed() < std::time::Duration::from_secs(10),
-                "{unit}: {:?}",
-                began.elapsed()
+                took < std::time::Duration::from_secs(10),
+                "{unit}: {took:?}"
             );
         }
     }
@@ -527,14 +524,7 @@ mod tests {
             "a+b+c = d+efg-h; C++ and +1 (555) 123-4567, https://x.test/a+bcd/efgh?ij=klm+nop",
             "https://example.test/path/to/a/page?with=some&query=and#fragment-of-it;x=1,y=2!z~(a)",
         ] {
-            let mut found = Vec::new();
-            find(text, &Facts::new(text), &mut found);
-            assert_eq!(
-                found.len(),
-                0,
-                "{text}: {:?}",
-                found.iter().map(|f| &f.text).collect::<Vec<_>>()
-            );
+            assert_eq!(read(text), [], "{text}");
         }
     }
 }

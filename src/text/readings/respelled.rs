@@ -405,18 +405,14 @@ pub(super) fn is_telling(letters: &str) -> bool {
 mod tests {
     use super::*;
     use crate::text::readings::spelled;
+    use crate::text::readings::tests::found_parts;
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
-        let mut found = Vec::new();
         let ciphers = cipher::telling_matcher();
         let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, |letters| {
             ciphers(letters) || reveals_respelling(letters)
         });
-        find(text, &Facts::new(text), &tokens, &mut found);
-        found
-            .into_iter()
-            .map(|found| (found.name, found.text))
-            .collect()
+        found_parts(|found| find(text, &Facts::new(text), &tokens, found))
     }
 
     #[test]

@@ -261,14 +261,10 @@ fn starred_word(token: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::readings::tests::found_parts;
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
-        let mut found = Vec::new();
-        find(text, &Facts::new(text), &mut found);
-        found
-            .into_iter()
-            .map(|found| (found.name, found.text.to_lowercase()))
-            .collect()
+        found_parts(|found| find(text, &Facts::new(text), found))
     }
 
     #[test]
@@ -292,9 +288,9 @@ mod tests {
             ),
         ] {
             let found = read(text);
-            let hit = found
-                .iter()
-                .find(|(_, text)| text.contains("ignore all previous instructions"));
+            let order = "ignore all previous instructions";
+            let is_read = |text: &str| text.to_lowercase().contains(order);
+            let hit = found.iter().find(|(_, text)| is_read(text));
             assert_eq!(hit.map_or("", |(name, _)| name), name, "{text}: {found:?}");
         }
     }

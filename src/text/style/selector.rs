@@ -50,32 +50,14 @@ impl Selector {
         // from the end.
         compounds.reverse();
         let key = compounds.first().and_then(|(_, compound)| {
-            let find_key = |select: fn(&Simple) -> Option<u64>| compound.iter().find_map(select);
-            find_key(|simple| {
-                if let Simple::Id(id) = simple {
-                    Some(*id)
-                } else {
-                    None
-                }
-            })
-            .or_else(|| {
-                find_key(|simple| {
-                    if let Simple::Class(class) = simple {
-                        Some(*class)
-                    } else {
-                        None
-                    }
-                })
-            })
-            .or_else(|| {
-                find_key(|simple| {
-                    if let Simple::Name(name) = simple {
-                        Some(*name)
-                    } else {
-                        None
-                    }
-                })
-            })
+            // An id before a class, and a class before a name.
+            let keys = compound.iter().filter_map(|simple| match simple {
+                Simple::Id(id) => Some((0, *id)),
+                Simple::Class(class) => Some((1, *class)),
+                Simple::Name(name) => Some((2, *name)),
+                _ => None,
+            });
+            keys.min_by_key(|(rank, _)| *rank).map(|(_, key)| key)
         });
         Some(Self {
             compounds,
