@@ -253,7 +253,8 @@ impl<'w> Reader<'w> {
             arguments
                 .iter()
                 .map(|a| a.text.as_str())
-                .filter(|_| STARTERS.contains(name)),
+                .filter(|_| STARTERS.contains(name))
+                .take_while(|word| !begins_commands(name, word)),
         );
         for file in run.take(16).collect::<Vec<_>>() {
             self.run_windows_file(file, &mut facts);
@@ -483,6 +484,17 @@ static STARTERS: WordSet = WordSet::new(
     "start-process invoke-item start cscript wscript mshta regsvr32 rundll32 msiexec installutil \
      cmd powershell pwsh python node explorer import-module add-type",
 );
+
+/// Returns whether the words after this one are commands of a shell, which are read as such:
+/// `powershell -Command iwr URL -OutFile x.zip` runs no file.
+fn begins_commands(shell: &str, word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    match shell {
+        "powershell" | "pwsh" => word.len() >= 2 && "-command".starts_with(word.as_str()),
+        "cmd" => matches!(word.as_str(), "/c" | "/k" | "/r"),
+        _ => false,
+    }
+}
 
 /// Decodes base64 of UTF-16, as in `-EncodedCommand`.
 fn decode_utf16(text: &str) -> Option<String> {
