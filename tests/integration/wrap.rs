@@ -186,7 +186,7 @@ impl Wrapped {
         self.poll("a condition", |_, folder| holds(folder).then_some(()));
     }
 
-    /// Waits until a file of its folder contains a text so often.
+    /// Waits until a file of the folder contains `part` exactly `count` times.
     pub(crate) fn until_file_has(&mut self, name: &str, part: &str, count: usize) {
         self.until(|folder| {
             std::fs::read_to_string(folder.join(name))
