@@ -1,6 +1,7 @@
 //! Words that are found by some of their bytes.
 
 use super::filter::{BitTable, Bits, HASH_BITS, may_contain};
+use super::grams::GRAM_BYTES;
 use crate::detect::prepared::{Reader, Writer};
 
 /// Size of a serialized entry in bytes.
@@ -24,38 +25,39 @@ pub(super) struct Entry {
     shape: Shape,
     /// Length of the word in bytes; 0 if it exceeds 255.
     length: u8,
-    /// Last byte of the word. Rules out most other words with the same key.
-    last: u8,
+    /// Last byte of the word.
+    pub(super) last: u8,
 }
 
 impl Entry {
-    /// Creates the entry for a word whose run begins at `gram`, which is less than [`GRAMS`].
-    pub(super) fn new(word: &[u8], index: u32, gram: usize) -> Self {
-        let from = gram.min(word.len().saturating_sub(KEY_BYTES));
+    /// Creates the entry for a word whose run begins at `gram`, which is less than [`GRAMS`];
+    /// `None` if no key has this run.
+    pub(super) fn new(word: &[u8], index: u32, gram: usize) -> Option<Self> {
+        let shape = Shape::of_key(word.len(), gram)?;
+        let from = gram - shape.bytes_before();
         let part = word.get(from..).unwrap_or_default();
         let mut key = [0; KEY_BYTES];
         key.iter_mut().zip(part).for_each(|(key, b)| *key = *b);
-        let shape = Shape::new(gram - from, KEY_BYTES.saturating_sub(part.len()));
-        Self {
+        Some(Self {
             key: u64::from_le_bytes(key) << shape.unused_bits(),
             word: index,
             gram: u8::try_from(gram).unwrap_or_default(),
             shape,
             length: u8::try_from(word.len()).unwrap_or_default(),
             last: word.last().copied().unwrap_or_default(),
-        }
+        })
     }
 
-    /// Returns where the word begins in a padded text if its run is at `at`, and where it ends if
-    /// its length is known; `None` if the last byte does not match.
+    /// Reports whether the key is the whole word.
     #[inline]
-    pub(super) fn place(&self, padded: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
-        let start = at.checked_sub(usize::from(self.gram))?;
-        if self.length == 0 {
-            return Some((start, None));
-        }
-        let end = start + usize::from(self.length);
-        (padded.get(end - 1) == Some(&self.last)).then_some((start, Some(end)))
+    pub(super) fn has_whole_word(&self) -> bool {
+        self.gram() == self.shape.bytes_before() && (1..=KEY_BYTES).contains(&self.length.into())
+    }
+
+    /// Returns the length of the word in bytes, unless it exceeds 255.
+    #[inline]
+    pub(super) fn length(&self) -> Option<usize> {
+        (self.length > 0).then_some(self.length.into())
     }
 
     /// Returns the position of the run in the word.
@@ -123,47 +125,69 @@ impl Entry {
     }
 }
 
-/// The bytes around a run that are compared with a key. The lowest two bits contain how many bytes
-/// before the run they begin, the next two how many bytes of the key are unused. Both are at most
-/// three, since a run and the byte after it are five bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The bytes around a run that are compared with a key: eight bytes that begin with the run or
+/// [`BEFORE`] bytes before it, or fewer that end with the word. Few shapes, because each is
+/// compared wherever the run occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape(u8);
 
+/// Number of bytes before the run in keys of the shape [`Shape::BEFORE`].
+const BEFORE: usize = KEY_BYTES - RUN_BYTES;
+/// A run of four bytes and the byte after it.
+pub(super) const RUN_BYTES: usize = GRAM_BYTES + 1;
+
 impl Shape {
-    fn new(before: usize, unused_bytes: usize) -> Self {
-        Self(u8::try_from(before & 3 | (unused_bytes & 3) << 2).unwrap_or_default())
+    /// Keys that begin before the run. The other shapes are the number of unused bytes of the key.
+    const BEFORE: Self = Self(4);
+
+    /// Returns the shape of the key for the run at `gram` of a word of this length. Words of at
+    /// least eight bytes have keys of eight bytes; `None` if none includes this run.
+    pub(super) fn of_key(length: usize, gram: usize) -> Option<Self> {
+        let unused = KEY_BYTES.saturating_sub(length.saturating_sub(gram));
+        match u8::try_from(unused) {
+            Ok(0) => Some(Self(0)),
+            Ok(unused) if length < KEY_BYTES && unused < Self::BEFORE.0 => Some(Self(unused)),
+            _ if gram >= BEFORE && gram + RUN_BYTES <= length => Some(Self::BEFORE),
+            _ => None,
+        }
+    }
+
+    fn bytes_before(self) -> usize {
+        if self == Self::BEFORE { BEFORE } else { 0 }
     }
 
     fn unused_bits(self) -> u32 {
-        u32::from(self.0 >> 2) * u8::BITS
+        u32::from(self.0 % Self::BEFORE.0) * u8::BITS
     }
 
     /// Returns the key of an entry of this shape, from the eight bytes of a text before its run and
     /// the eight bytes from there.
     #[inline]
     pub(super) fn key(self, around: u128) -> u64 {
-        let before = u32::from(self.0 & 3);
-        ((around >> (u64::BITS - before * u8::BITS)) as u64) << self.unused_bits()
+        if self == Self::BEFORE {
+            return (around >> (8 * RUN_BYTES)) as u64;
+        }
+        ((around >> u64::BITS) as u64) << self.unused_bits()
     }
 }
 
 /// A set of shapes, with one bit for each.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Shapes(u16);
+pub(super) struct Shapes(u8);
 
 impl Shapes {
     pub(super) fn add(&mut self, shape: Shape) {
-        self.0 |= 1 << (shape.0 & 15);
+        self.0 |= 1 << (shape.0 & 7);
     }
 
-    pub(super) fn bytes(self) -> [u8; 2] {
-        self.0.to_le_bytes()
+    pub(super) fn byte(self) -> u8 {
+        self.0
     }
 
-    /// Reads shapes that [`Shapes::bytes`] has written.
+    /// Reads shapes that [`Shapes::byte`] has written.
     #[inline]
-    pub(super) fn from_bytes(bytes: [u8; 2]) -> Self {
-        Self(u16::from_le_bytes(bytes))
+    pub(super) fn from_byte(byte: u8) -> Self {
+        Self(byte)
     }
 
     /// Returns all shapes of the set.
@@ -220,24 +244,36 @@ mod tests {
 
     #[test]
     fn key_is_found_around_the_run() {
-        for word in ["abcde", "abcdef", "abcdefg", "abcdefgh", "abcdefghijk"] {
-            for gram in 0..=word.len() - 5 {
-                let entry = Entry::new(word.as_bytes(), 0, gram);
-                let padded = format!("--------{word}--------");
-                let around = *padded.as_bytes()[gram..].first_chunk().unwrap();
+        let word = "abcdefghijklm";
+        for length in RUN_BYTES..=word.len() {
+            let word = &word.as_bytes()[..length];
+            let mut tried = 0;
+            for gram in 0..=length - RUN_BYTES {
+                let Some(entry) = Entry::new(word, 0, gram) else {
+                    continue;
+                };
+                tried += 1;
+                let padded = [b"--------", word, b"--------"].concat();
+                let around = *padded[gram..].first_chunk().unwrap();
                 assert_eq!(
                     entry.shape().key(u128::from_le_bytes(around)),
                     entry.key,
-                    "{word} {gram}"
+                    "{length} {gram}"
+                );
+                assert_eq!(
+                    entry.has_whole_word(),
+                    length <= KEY_BYTES && gram == entry.shape().bytes_before(),
+                    "{length} {gram}"
                 );
                 let mut shapes = Shapes::default();
                 shapes.add(entry.shape());
-                assert!(shapes.all().eq([entry.shape()]), "{word} {gram}");
+                assert!(shapes.all().eq([entry.shape()]), "{length} {gram}");
                 let mut keys = KeyFilter::new();
                 assert!(!keys.may_contain(entry.key));
                 keys.add(entry.key);
                 assert!(keys.may_contain(entry.key));
             }
+            assert!(tried > (length - RUN_BYTES) / 2, "{length}: {tried}");
         }
     }
 }

@@ -12,7 +12,9 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::entry::{ENTRY_BYTES, Entry, GRAMS, KEY_BYTES, KeyFilter, Shape, Shapes, key_hash};
+use super::entry::{
+    ENTRY_BYTES, Entry, GRAMS, KEY_BYTES, KeyFilter, RUN_BYTES, Shape, Shapes, key_hash,
+};
 use super::filter::{Bits, Filter, HASH_BITS, hash, long_hash, may_contain};
 use super::folded::{Folded, PAD};
 use super::grams::{self, GRAM_BYTES};
@@ -31,8 +33,6 @@ const BLOCK: usize = 256;
 const BLOCK_BYTES: usize = BLOCK + PAD;
 /// Length of words that each take a separate pass.
 const PAIR_BYTES: usize = 2;
-/// A run of four bytes and the byte after it.
-const LONG_GRAM_BYTES: usize = GRAM_BYTES + 1;
 /// Weight of one bit of rarity in the choice of a run: it outweighs this many other words with the
 /// same run.
 const BIT: i32 = 32;
@@ -57,7 +57,7 @@ pub(crate) struct Words {
     all: Filter,
     /// For each group of runs with the byte after them, by their hashes: the shapes of their
     /// entries, which determine the bytes of a text that are a key.
-    shapes: Cow<'static, [[u8; 2]]>,
+    shapes: Cow<'static, [u8]>,
     /// The entries, sorted by the hashes of their keys.
     entries: Cow<'static, [[u8; ENTRY_BYTES]]>,
     /// Where the entries of each bucket begin, and where the last ones end.
@@ -132,7 +132,7 @@ impl Words {
                 searcher.add_four(four, index);
                 continue;
             }
-            let rate = |(at, [a, b, c, d, next]): (usize, [u8; LONG_GRAM_BYTES])| {
+            let rate = |(at, [a, b, c, d, next]): (usize, [u8; RUN_BYTES])| {
                 let gram = [a, b, c, d];
                 let is_known = crowds.get(hash(gram)).is_some_and(|crowd| *crowd > 0);
                 let crowd = long_crowds
@@ -151,6 +151,7 @@ impl Words {
             let best = runs_of(word)
                 .take(GRAMS)
                 .enumerate()
+                .filter(|(at, _)| Shape::of_key(word.len(), *at).is_some())
                 .map(rate)
                 .max_by_key(|(score, ..)| *score);
             let Some((_, at, gram, next)) = best else {
@@ -169,7 +170,7 @@ impl Words {
             if gram.is_ascii() && next.is_ascii() {
                 searcher.ascii.add(gram, next);
             }
-            entries.push(Entry::new(word, index, at));
+            entries.extend(Entry::new(word, index, at));
         }
         searcher.threes.sort();
         searcher.fours.sort();
@@ -185,7 +186,7 @@ impl Words {
         [&self.ascii, &self.all]
             .into_iter()
             .for_each(|filter| filter.write(out));
-        out.text(self.shapes.as_flattened());
+        out.text(&self.shapes);
         out.text(self.entries.as_flattened());
         out.text(self.buckets.as_flattened());
         self.keys.write(out);
@@ -202,7 +203,7 @@ impl Words {
         let starts = Cow::Borrowed(from.text()?.as_chunks().0);
         let ascii = Filter::read(from)?;
         let all = Filter::read(from)?;
-        let shapes = from.text()?.as_chunks().0;
+        let shapes = from.text()?;
         let bucket_bits = shapes.len().checked_ilog2()?;
         let shapes = Cow::Borrowed(shapes);
         let entries = Cow::Borrowed(from.text()?.as_chunks().0);
@@ -258,7 +259,7 @@ impl Words {
             }
             self.keys.add(entry.key);
         }
-        self.shapes = shapes.into_iter().map(Shapes::bytes).collect();
+        self.shapes = shapes.into_iter().map(Shapes::byte).collect();
         let (buckets, entries) = sort_by_group(&entries, groups, |entry| {
             self.bucket_of(key_hash(entry.key))
         });
@@ -368,7 +369,7 @@ impl Words {
         };
         let around = u128::from_le_bytes(*around);
         let shapes = self.shapes.get(self.bucket_of(long_hash)).copied();
-        for shape in Shapes::from_bytes(shapes.unwrap_or_default()).all() {
+        for shape in Shapes::from_byte(shapes.unwrap_or_default()).all() {
             let key = shape.key(around);
             if self.keys.may_contain(key) {
                 self.add_hits_of_key(padded, at, shape, key, hits);
@@ -376,7 +377,8 @@ impl Words {
         }
     }
 
-    #[inline]
+    /// Adds the words with this key whose run is at `at`.
+    #[inline(never)]
     fn add_hits_of_key(
         &self,
         padded: &[u8],
@@ -390,11 +392,16 @@ impl Words {
             if entry.key != key || entry.shape() != shape {
                 continue;
             }
-            let Some((start, end)) = entry.place(padded, at) else {
+            let Some(start) = at.checked_sub(entry.gram()) else {
                 continue;
             };
-            let end = end.unwrap_or_else(|| start + self.word(entry.word).len());
-            if end - start <= KEY_BYTES || padded.get(start..end) == Some(self.word(entry.word)) {
+            let length = entry.length();
+            let end = start + length.unwrap_or_else(|| self.word(entry.word).len());
+            // Most words that have only their key in common with the text end in another byte.
+            if padded.get(..end).and_then(<[u8]>::last) != Some(&entry.last) {
+                continue;
+            }
+            if entry.has_whole_word() || padded.get(start..end) == Some(self.word(entry.word)) {
                 hits.push(Hit {
                     word: entry.word as usize,
                     start,
@@ -440,9 +447,9 @@ impl std::fmt::Debug for Words {
 
 /// Returns all runs of four bytes, each with the byte after it.
 #[inline]
-fn runs_of(bytes: &[u8]) -> impl Iterator<Item = [u8; LONG_GRAM_BYTES]> {
+fn runs_of(bytes: &[u8]) -> impl Iterator<Item = [u8; RUN_BYTES]> {
     bytes
-        .windows(LONG_GRAM_BYTES)
+        .windows(RUN_BYTES)
         .map(|run| run.first_chunk().copied().unwrap_or_default())
 }
 
