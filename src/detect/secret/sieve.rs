@@ -204,14 +204,16 @@ impl Sieve {
         for (nth, part) in text.as_bytes().chunks(STRETCH).enumerate() {
             stretch.fill(part);
             self.find(&stretch, &mut hits);
-            hits.sort_unstable_by_key(|hit: &Hit| (hit.last, Reverse(hit.length)));
+            // Found nearly in this order.
+            hits.sort_by_key(|hit: &Hit| (hit.last, Reverse(hit.length)));
+            let mut places = stretch.places(part);
             for Hit {
                 last,
                 length,
                 literal,
             } in hits.drain(..)
             {
-                let last = nth * STRETCH + stretch.locate(part, last);
+                let last = nth * STRETCH + places.locate(last);
                 while let Some(run) = runs.next_if(|run| run.end <= last) {
                     if !emit(ScanItem::Run {
                         start: run.start,
@@ -240,12 +242,14 @@ impl Sieve {
         }
     }
 
-    /// Finds every literal that ends in the new part of a stretch.
+    /// Finds every literal that ends in the new part of a stretch. In a function of its own, so
+    /// that the compiler keeps the variables of the loop in registers.
+    #[inline(never)]
     fn find(&self, stretch: &CompactStretch, hits: &mut Vec<Hit>) {
+        let bits = &*self.bits;
         for (at, gram) in stretch.padded().windows(GRAM_BYTES).enumerate() {
             let gram = u32::from_le_bytes(gram.first_chunk().copied().unwrap_or_default());
-            if self
-                .bits
+            if bits
                 .get(hash(gram))
                 .is_some_and(|bits| bits >> bit(gram) & 1 == 1)
             {
@@ -385,27 +389,51 @@ impl CompactStretch {
         self.bytes.get(..=self.length).unwrap_or_default()
     }
 
-    /// Returns the position in `part` of the squeezed byte at `at`.
-    fn locate(&self, part: &[u8], at: usize) -> usize {
-        let blocks = self
-            .blocks
-            .get(..part.len().div_ceil(BLOCK))
-            .unwrap_or_default();
-        let block = blocks
-            .partition_point(|before| usize::from(*before) <= at)
-            .saturating_sub(1);
-        let before = blocks.get(block).map_or(0, |before| usize::from(*before));
-        let block = block * BLOCK;
-        let significant = part
-            .get(block..)
-            .unwrap_or_default()
-            .iter()
-            .enumerate()
-            .filter(|(_, byte)| fold(**byte) != JOINT);
-        significant
-            .map(|(at, _)| block + at)
-            .nth(at.saturating_sub(before))
-            .unwrap_or(block)
+    /// Returns the places of the squeezed bytes in `part`.
+    fn places<'p>(&'p self, part: &'p [u8]) -> Places<'p> {
+        Places {
+            part,
+            blocks: self
+                .blocks
+                .get(..part.len().div_ceil(BLOCK))
+                .unwrap_or_default(),
+            next: 0,
+            squeezed: self.carried,
+        }
+    }
+}
+
+/// The places of squeezed bytes in a part of a text, which are asked for in ascending order.
+struct Places<'p> {
+    part: &'p [u8],
+    /// For each [`BLOCK`], the number of squeezed bytes before it.
+    blocks: &'p [u16],
+    /// A position in the part, and the number of squeezed bytes before it.
+    next: usize,
+    squeezed: usize,
+}
+
+impl Places<'_> {
+    /// Returns the position in the part of the squeezed byte at `at`.
+    fn locate(&mut self, at: usize) -> usize {
+        let block = self.next / BLOCK;
+        let later = self.blocks.get(block + 1..).unwrap_or_default();
+        let skipped = later.partition_point(|before| usize::from(*before) <= at);
+        if let Some(before) = skipped.checked_sub(1).and_then(|last| later.get(last)) {
+            (self.next, self.squeezed) = ((block + skipped) * BLOCK, usize::from(*before));
+        }
+        let rest = self.part.get(self.next..).unwrap_or_default();
+        for (place, byte) in (self.next..).zip(rest) {
+            if fold(*byte) == JOINT {
+                continue;
+            }
+            if self.squeezed >= at {
+                self.next = place;
+                return place;
+            }
+            self.squeezed += 1;
+        }
+        self.next
     }
 }
 
