@@ -57,6 +57,7 @@ impl Model {
             min_score,
             min_score_not_english,
             recent: VecDeque::new(),
+            positive: 0,
             windows: Vec::new(),
         };
         let mut weigher = Weigher {
@@ -76,7 +77,7 @@ struct Weigher<'m> {
 }
 
 impl Reader for Weigher<'_> {
-    #[inline]
+    #[inline(always)]
     fn word(&mut self, word: &Word) {
         if self.sentence.is_full(word.span.start) {
             self.end_sentence();
@@ -222,6 +223,8 @@ struct BestWindows<'m> {
     min_score_not_english: i32,
     /// Sentences in which a window may start.
     recent: VecDeque<WeighedSentence>,
+    /// The sum of the positive ones among their sums.
+    positive: i32,
     windows: Vec<(Range<usize>, i32)>,
 }
 
@@ -229,13 +232,20 @@ impl BestWindows<'_> {
     /// Adds a sentence and considers the best window that ends with it.
     fn add(&mut self, sentence: Option<WeighedSentence>) {
         let Some(sentence) = sentence else { return };
+        let WeighedSentence { sum, words, .. } = sentence;
         let end = sentence.span.end;
+        self.positive += sum.max(0);
         self.recent.push_back(sentence);
         let is_long = |first: &WeighedSentence| end - first.span.start > WINDOW_BYTES;
         while self.recent.len() > WINDOW_SENTENCES
             || self.recent.len() > 1 && self.recent.front().is_some_and(is_long)
         {
-            self.recent.pop_front();
+            let first = self.recent.pop_front();
+            self.positive -= first.map_or(0, |first| first.sum.max(0));
+        }
+        // Nearly all sentences end here.
+        if self.model.max_score(self.positive, words) < self.lowest_score() {
+            return;
         }
         let Some((start, score)) = self.best_prose(end) else {
             return;
@@ -254,6 +264,10 @@ impl BestWindows<'_> {
             }
             None => self.windows.push((span, score)),
         }
+    }
+
+    fn lowest_score(&self) -> i32 {
+        self.min_score.min(self.min_score_not_english)
     }
 
     /// Returns the start and score of the best window that ends here, if it scores enough and is
@@ -277,7 +291,7 @@ impl BestWindows<'_> {
                 *short = window;
             }
         }
-        let lowest_score = self.min_score.min(self.min_score_not_english);
+        let lowest_score = self.lowest_score();
         let highest_score = self.min_score.max(self.min_score_not_english);
         let is_found = |(start, score): &(usize, i32)| {
             let window = self.text.get(*start..end).unwrap_or_default();

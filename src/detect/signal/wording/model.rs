@@ -32,19 +32,30 @@ pub(in crate::detect::signal) struct Model {
 /// One of a few weights for each hash.
 #[derive(Debug)]
 pub(super) struct Weights {
-    steps: [i32; STEPS],
+    /// For each byte of the table, the two weights that it stands for.
+    of_byte: Box<[[i8; 2]; 256]>,
     /// The numbers of the weights, two in a byte.
     numbers: &'static [u8; 1 << (TABLE_BITS - 1)],
 }
 
 impl Weights {
+    fn new(steps: &[u8; STEPS], numbers: &'static [u8; 1 << (TABLE_BITS - 1)]) -> Self {
+        let weight = |number: usize| steps.get(number).map_or(0, |step| step.cast_signed());
+        let mut of_byte = Box::new([[0; 2]; 256]);
+        for (byte, weights) in of_byte.iter_mut().enumerate() {
+            *weights = [weight(byte & 0xf), weight(byte >> 4)];
+        }
+        Self { of_byte, numbers }
+    }
+
     /// Returns the weight of a pair of hashes. The tag identifies the kind of feature.
     #[inline]
     pub(super) fn weight(&self, a: u32, b: u32, tag: u32) -> i32 {
         let slot = slot(a, b, tag);
         let byte = self.numbers.get(slot / 2).copied().unwrap_or(0);
-        let number = byte >> (slot % 2 * 4) & 0xf;
-        self.steps.get(usize::from(number)).copied().unwrap_or(0)
+        let weights = self.of_byte.as_flattened();
+        let place = usize::from(byte) * 2 + slot % 2;
+        weights.get(place).copied().map_or(0, i32::from)
     }
 }
 
@@ -70,11 +81,12 @@ impl Model {
         for length in &mut lengths {
             *length = number()?;
         }
+        // `Model::max_score` relies on it.
+        if !lengths.is_sorted_by(|shorter, longer| shorter >= longer) {
+            return None;
+        }
         let (steps, numbers) = rest.split_first_chunk()?;
-        let weights = Weights {
-            steps: steps.map(|step: u8| i32::from(step.cast_signed())),
-            numbers: numbers.try_into().ok()?,
-        };
+        let weights = Weights::new(steps, numbers.try_into().ok()?);
         Some(Self {
             levels,
             bias,
@@ -101,6 +113,13 @@ impl Model {
             } else {
                 self.bias_beyond_ascii
             })
+    }
+
+    /// Returns a score that no window exceeds whose weights add up to at most `sum`, which is not
+    /// negative, and that has at least this number of words.
+    pub(super) fn max_score(&self, sum: i32, words: usize) -> i32 {
+        self.score(sum, words, true)
+            .max(self.score(sum, words, false))
     }
 
     /// Returns the score that `share` of 100,000 ordinary documents reach. Between two shares in
