@@ -146,8 +146,8 @@ fn add_readings(
     substituted::find(text, facts, &mut decoded_parts);
     if text.len() >= TOKENS_BYTES {
         let tells_cipher = cipher::telling_matcher();
-        let is_telling =
-            |letters: &[u8]| tells_cipher(letters) || respelled::reveals_respelling(letters);
+        let tells_respelling = respelled::telling_matcher();
+        let is_telling = |letters: &[u8]| tells_cipher(letters) || tells_respelling(letters);
         let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, is_telling);
         spelled::find(text, &tokens, &mut decoded_parts);
         cipher::find(text, &tokens, &mut decoded_parts);

@@ -53,14 +53,15 @@ static SPELLING_SET: LazyLock<QuickSet<&'static str>> =
 
 /// One bit for each combination of length, first and last letter of telling words and of
 /// spelling-alphabet words: most words of a text are ruled out here.
-static OUTLINES: LazyLock<Box<[[u64; 11]; LONGEST + 1]>> = LazyLock::new(|| {
-    let mut outlines = Box::new([[0; 11]; LONGEST + 1]);
+static OUTLINES: LazyLock<Box<Outlines>> = LazyLock::new(|| {
+    let mut outlines = Box::new(Outlines([[0; 11]; LONGEST + 1]));
     for word in cipher::TELLING.into_iter().chain(SPELLING) {
         let (Some(first), Some(last)) = (word.bytes().next(), word.bytes().next_back()) else {
             continue;
         };
         let bit = outline(first, last);
         let bits = outlines
+            .0
             .get_mut(word.len())
             .and_then(|row| row.get_mut(bit / 64));
         bits.into_iter().for_each(|bits| *bits |= 1 << (bit % 64));
@@ -68,18 +69,23 @@ static OUTLINES: LazyLock<Box<[[u64; 11]; LONGEST + 1]>> = LazyLock::new(|| {
     outlines
 });
 
+struct Outlines([[u64; 11]; LONGEST + 1]);
+
+impl Outlines {
+    /// Reports whether a word of this length, with these letters at its ends, may be among them.
+    #[inline]
+    fn may_contain(&self, length: usize, first: u8, last: u8) -> bool {
+        let bit = outline(first, last);
+        let bits = self.0.get(length).and_then(|row| row.get(bit / 64));
+        bits.is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
+    }
+}
+
 /// Returns the bit of words with these letters at their ends.
+#[inline]
 fn outline(first: u8, last: u8) -> usize {
     let number = |letter: u8| usize::from((letter | 0x20).wrapping_sub(b'a'));
     number(first) * 26 + number(last)
-}
-
-/// Reports whether a word of this length, with these letters at its ends, may be among
-/// [`OUTLINES`].
-fn is_outlined(length: usize, first: u8, last: u8) -> bool {
-    let bit = outline(first, last);
-    let bits = OUTLINES.get(length).and_then(|row| row.get(bit / 64));
-    bits.is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
 }
 
 fn signature(letters: &[u8]) -> Option<Signature> {
@@ -137,20 +143,26 @@ fn to_lower(letters: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reports whether letters are a respelled telling word, or a word of the spelling alphabet.
-pub(super) fn reveals_respelling(letters: &[u8]) -> bool {
-    let [first, .., last] = letters else {
-        return false;
-    };
-    let matches_outline = is_outlined(letters.len(), *first, *last);
-    let ends_in_ay = letters
-        .last_chunk::<2>()
-        .is_some_and(|end| end.eq_ignore_ascii_case(b"ay"));
-    (matches_outline || ends_in_ay)
-        && std::str::from_utf8(letters).is_ok_and(|letters| {
-            matches_outline && (unscramble(letters).is_some() || is_spelling_word(letters))
-                || ends_in_ay && is_pig_latin(letters)
-        })
+/// Returns a function that reports whether letters are a respelled telling word, or a word of the
+/// spelling alphabet.
+pub(super) fn telling_matcher() -> impl Fn(&[u8]) -> bool {
+    let outlines: &Outlines = &OUTLINES;
+    move |letters| {
+        let [first, .., before_last, last] = letters else {
+            return false;
+        };
+        let matches_outline = outlines.may_contain(letters.len(), *first, *last);
+        let ends_in_ay = [before_last | 0x20, last | 0x20] == *b"ay";
+        (matches_outline || ends_in_ay) && reveals_respelling(letters, matches_outline, ends_in_ay)
+    }
+}
+
+#[cold]
+fn reveals_respelling(letters: &[u8], matches_outline: bool, ends_in_ay: bool) -> bool {
+    std::str::from_utf8(letters).is_ok_and(|letters| {
+        matches_outline && (unscramble(letters).is_some() || is_spelling_word(letters))
+            || ends_in_ay && is_pig_latin(letters)
+    })
 }
 
 fn is_pig_latin(letters: &str) -> bool {
@@ -164,9 +176,8 @@ fn is_pig_latin(letters: &str) -> bool {
     };
     let is_rotated = (1..=4)
         .filter_map(outer_letters)
-        .any(|(first, last)| is_outlined(stem.len(), first, last));
-    let is_suffixed =
-        || matches!(stem, [first, .., last, _] if is_outlined(stem.len() - 1, *first, *last));
+        .any(|(first, last)| OUTLINES.may_contain(stem.len(), first, last));
+    let is_suffixed = || matches!(stem, [first, .., last, _] if OUTLINES.may_contain(stem.len() - 1, *first, *last));
     (is_rotated || is_suffixed())
         && pig_latin_originals(letters).any(|word| TELLING.contains(&*word))
 }
@@ -408,9 +419,10 @@ mod tests {
     use crate::text::readings::tests::found_parts;
 
     fn read(text: &str) -> Vec<(&'static str, String)> {
-        let ciphers = cipher::telling_matcher();
+        let tells_cipher = cipher::telling_matcher();
+        let tells_respelling = telling_matcher();
         let tokens = Tokens::new(text, cipher::TELLING_LETTERS, spelled::JOINED, |letters| {
-            ciphers(letters) || reveals_respelling(letters)
+            tells_cipher(letters) || tells_respelling(letters)
         });
         found_parts(|found| find(text, &Facts::new(text), &tokens, found))
     }

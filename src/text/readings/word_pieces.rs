@@ -158,14 +158,18 @@ fn find_grouped(text: &str, places: Vec<Range<usize>>, decoded_parts: &mut Vec<D
     for span in regions::enclosing(text, places) {
         let region = text.get(span.clone()).unwrap_or_default();
         for line in region.lines().filter(|line| line.len() <= LINE_BYTES) {
-            let is_letter = |c: char| c.is_ascii_alphabetic();
-            let groups = line
-                .split(' ')
-                .map(|group| group.matches(is_letter).count())
-                .filter(|letters| *letters > 0);
-            let longest = groups.clone().max().unwrap_or_default();
-            let groups = groups.count();
-            if groups < GROUPS || longest > GROUP_LETTERS {
+            let groups = line.as_bytes().split(|byte| *byte == b' ').map(|group| {
+                group
+                    .iter()
+                    .filter(|byte| byte.is_ascii_alphabetic())
+                    .count()
+            });
+            // The first words of prose are longer.
+            if groups.clone().any(|letters| letters > GROUP_LETTERS) {
+                continue;
+            }
+            let groups = groups.filter(|letters| *letters > 0).count();
+            if groups < GROUPS {
                 continue;
             }
             let letters: String = line
