@@ -43,13 +43,18 @@ impl Query {
         self.config.find_for_wrap()
     }
 
-    /// Returns the message for an id that matches no message.
-    pub(super) fn not_found(&self) -> String {
-        format!(
-            "the audit log contains no message with the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
-             rotated out and deleted, or be in another gateway's log (`--log FILE`)",
-            escape_invisible(&self.audit)
-        )
+    /// Explains the lines with that id, of which there is at least one. Shows progress on `err`.
+    pub(super) fn explain(&self, err: &mut dyn Write) -> Result<Vec<LineExplanation>, Exit> {
+        let search = || explain_lines(self);
+        let all = run_with_progress("searching the audit log", err, search)?.map_err(error)?;
+        if all.is_empty() {
+            return Err(error(format!(
+                "the audit log contains no message with the id `{}`\n  hint: `lychgate audit tail` shows ids; it may have been \
+                 rotated out and deleted, or be in another gateway's log (`--log FILE`)",
+                escape_invisible(&self.audit)
+            )));
+        }
+        Ok(all)
     }
 }
 
@@ -98,13 +103,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
 
 impl Args {
     fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
-        let all = run_with_progress("searching the audit log", err, || {
-            explain_lines(&self.query)
-        })?
-        .map_err(error)?;
-        if all.is_empty() {
-            return Err(error(self.query.not_found()));
-        }
+        let all = self.query.explain(err)?;
         if self.json {
             serde_json::to_writer_pretty(&mut *out, &all).map_err(io::Error::from)?;
             writeln!(out)?;
@@ -126,7 +125,7 @@ impl Args {
 }
 
 /// Explains the lines with that id.
-pub(super) fn explain_lines(args: &Query) -> Result<Vec<LineExplanation>, String> {
+fn explain_lines(args: &Query) -> Result<Vec<LineExplanation>, String> {
     let ids = AuditIds::read(&args.audit)?;
     let config = review_args::config(&args.config).map_err(fault_text)?;
     let judges = review_args::policy_set(&config, &args.policy).map_err(fault_text)?;

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::admin_client::{self, Reloads};
 use super::confirm::{confirm, require_terminal};
 use super::exit::{Exit, error, fault_text};
-use super::explain::{LineExplanation, Query, explain_lines};
-use super::progress::run_with_progress;
+use super::explain::{LineExplanation, Query};
 use crate::config;
 use crate::document::Day;
 use crate::review::explain::{Explanation, FindingExplanation};
@@ -65,13 +64,7 @@ impl Args {
     fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let file = self.file()?;
         let decision = Decision::read(&self.reason, self.until.as_deref()).map_err(error)?;
-        let all = run_with_progress("searching the audit log", err, || {
-            explain_lines(&self.query)
-        })?
-        .map_err(error)?;
-        if all.is_empty() {
-            return Err(error(self.query.not_found()));
-        }
+        let all = self.query.explain(err)?;
         let mut messages = Vec::new();
         for explanation in &all {
             match explanation {
