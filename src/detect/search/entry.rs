@@ -71,52 +71,20 @@ impl Entry {
     }
 
     pub(super) fn bytes(&self) -> [u8; ENTRY_BYTES] {
-        let [k0, k1, k2, k3, k4, k5, k6, k7] = self.key.to_le_bytes();
-        let [w0, w1, w2, w3] = self.word.to_le_bytes();
-        [
-            k0,
-            k1,
-            k2,
-            k3,
-            k4,
-            k5,
-            k6,
-            k7,
-            w0,
-            w1,
-            w2,
-            w3,
-            self.gram,
-            self.shape.0,
-            self.length,
-            self.last,
-        ]
+        let rest = u32::from_le_bytes([self.gram, self.shape.0, self.length, self.last]);
+        let word_and_rest = u64::from(self.word) | u64::from(rest) << u32::BITS;
+        (u128::from(self.key) | u128::from(word_and_rest) << u64::BITS).to_le_bytes()
     }
 
     /// Reads an entry that [`Entry::bytes`] has written.
     #[inline]
     pub(super) fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Self {
-        let [
-            k0,
-            k1,
-            k2,
-            k3,
-            k4,
-            k5,
-            k6,
-            k7,
-            w0,
-            w1,
-            w2,
-            w3,
-            gram,
-            shape,
-            length,
-            last,
-        ] = *bytes;
+        let number = u128::from_le_bytes(*bytes);
+        let word_and_rest = (number >> u64::BITS) as u64;
+        let [gram, shape, length, last] = ((word_and_rest >> u32::BITS) as u32).to_le_bytes();
         Self {
-            key: u64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
-            word: u32::from_le_bytes([w0, w1, w2, w3]),
+            key: number as u64,
+            word: word_and_rest as u32,
             gram,
             shape: Shape(shape),
             length,

@@ -2,8 +2,9 @@
 //! is one blank.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::lower_case::lower_text;
 
@@ -11,6 +12,9 @@ use super::lower_case::lower_text;
 /// at a time.
 pub(super) const PAD: usize = 8;
 const PADDING: [u8; PAD] = [0xff; PAD];
+
+/// Finds gaps of more than one blank.
+static TWO_BLANKS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("  "));
 
 /// A folded text and the mapping to the original. Reused for each text.
 #[derive(Debug, Default)]
@@ -94,7 +98,7 @@ impl Folded {
     /// Removes all but the first blank of each gap.
     fn close_gaps(&mut self) {
         let bytes = &mut self.bytes;
-        let finder = memmem::Finder::new(b"  ");
+        let finder: &Finder<'_> = &TWO_BLANKS;
         let Some(first) = finder.find(bytes) else {
             return;
         };
