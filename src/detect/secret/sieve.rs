@@ -61,7 +61,8 @@ struct Owner {
     /// The bits of `gram` that count.
     mask: u32,
     literal: u16,
-    /// Position of the bytes of `gram` in the literal.
+    /// Length of the literal, and position of the bytes of `gram` in it.
+    length: u8,
     at: u8,
     /// The last byte of the literal. Comparing it rules out most candidates.
     last: u8,
@@ -120,6 +121,7 @@ impl Owner {
             gram: u32::from_le_bytes(gram),
             mask,
             literal,
+            length: word.len() as u8,
             at: at as u8,
             last,
         }
@@ -272,16 +274,19 @@ impl Sieve {
             .iter()
             .filter(|owner| owner.gram == gram & owner.mask)
         {
-            let range = self.literal(owner.literal.into(), |literal| literal.bytes);
             let Some(start) = at.checked_sub(owner.at.into()) else {
                 continue;
             };
-            let end = start + range.len();
-            let is_match = end > stretch.carried && bytes.get(end - 1) == Some(&owner.last);
-            if is_match && bytes.get(start..end) == self.bytes.get(range) {
+            let length = usize::from(owner.length);
+            let last = start + length - 1;
+            if last < stretch.carried || bytes.get(last) != Some(&owner.last) {
+                continue;
+            }
+            let range = self.literal(owner.literal.into(), |literal| literal.bytes);
+            if bytes.get(start..=last) == self.bytes.get(range) {
                 hits.push(Hit {
-                    last: end - 1,
-                    length: end - start,
+                    last,
+                    length,
                     literal: owner.literal.into(),
                 });
             }
@@ -349,7 +354,7 @@ fn bit(gram: u32) -> u32 {
 /// A stretch of a text in its squeezed form, after the end of the previous stretch.
 #[derive(Default)]
 struct CompactStretch {
-    /// Has one extra byte, which is not part of any gram.
+    /// Has room for a block after the end. The first byte there is not part of any gram.
     bytes: Vec<u8>,
     length: usize,
     /// Number of bytes kept from the previous stretch.
@@ -365,17 +370,23 @@ impl CompactStretch {
             .copy_within(self.length - self.carried..self.length, 0);
         let mut length = self.carried;
         self.bytes
-            .resize(self.bytes.len().max(length + part.len() + 1), JOINT);
+            .resize(self.bytes.len().max(length + part.len() + BLOCK), JOINT);
         for (block, before) in part.chunks(BLOCK).zip(&mut self.blocks) {
             *before = length as u16;
+            let rest = self.bytes.get_mut(length..).unwrap_or_default();
+            let Some(squeezed) = rest.first_chunk_mut::<BLOCK>() else {
+                break;
+            };
+            let mut count = 0;
             for byte in block {
                 let folded = FOLDED.get(usize::from(*byte)).copied().unwrap_or(*byte);
-                if let Some(slot) = self.bytes.get_mut(length) {
+                if let Some(slot) = squeezed.get_mut(count % BLOCK) {
                     *slot = folded;
                 }
                 // Without a branch, because the ends of words cannot be predicted.
-                length += usize::from(folded != JOINT);
+                count += usize::from(folded != JOINT);
             }
+            length += count;
         }
         self.length = length;
     }
