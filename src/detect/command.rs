@@ -179,7 +179,6 @@ impl Commands {
                 commands.clauses.push((*rule, clause.clone()));
             }
         }
-        commands.raw.finish();
         commands
     }
 

@@ -2,6 +2,7 @@
 //! match.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use aho_corasick::AhoCorasick;
 
@@ -34,11 +35,13 @@ fn without_mentions(script: &str) -> Cow<'_, str> {
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     regexes: Vec<ClauseRegex>,
-    /// The literals, in any case, and the regex that each belongs to.
-    needles: Option<AhoCorasick>,
-    owners: Vec<usize>,
-    /// Literals collected while rules are added.
+    /// The literals, and the regex that each belongs to.
     literals: Vec<Vec<u8>>,
+    owners: Vec<usize>,
+    /// The search for the literals in any case, built for the first script: it takes a tenth of the
+    /// instructions of a start. `None` if there are too many for one search; each regex is then
+    /// tried on every script.
+    search: OnceLock<Option<AhoCorasick>>,
 }
 
 #[derive(Debug)]
@@ -67,29 +70,24 @@ impl Raw {
         }
     }
 
-    /// Builds the search for the literals of all regexes.
-    pub(super) fn finish(&mut self) {
-        let search = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .build(std::mem::take(&mut self.literals))
-            .ok();
-        if search.is_none() {
-            // Too many for one search: each regex is tried on every text.
-            self.regexes
-                .iter_mut()
-                .for_each(|entry| entry.has_needles = false);
-        }
-        self.needles = search;
+    fn search(&self) -> Option<&AhoCorasick> {
+        let build = || {
+            AhoCorasick::builder()
+                .ascii_case_insensitive(true)
+                .build(&self.literals)
+                .ok()
+        };
+        self.search.get_or_init(build).as_ref()
     }
 
     /// Calls `hit` with each clause that has a regex that matches outside of mentions.
     pub(super) fn scan(&self, script: &str, mut hit: impl FnMut(usize)) {
         let text = without_mentions(script);
+        let search = self.search();
         let mut hits = Vec::new();
-        for occurrence in self
-            .needles
+        for occurrence in search
             .iter()
-            .flat_map(|needles| needles.find_overlapping_iter(&*text))
+            .flat_map(|search| search.find_overlapping_iter(&*text))
         {
             hits.resize(self.regexes.len(), false);
             if let Some(slot) = self
@@ -101,7 +99,8 @@ impl Raw {
             }
         }
         for (at, entry) in self.regexes.iter().enumerate() {
-            if (!entry.has_needles || hits.get(at) == Some(&true)) && entry.regex.may_match(&text) {
+            let may_match = !entry.has_needles || search.is_none() || hits.get(at) == Some(&true);
+            if may_match && entry.regex.may_match(&text) {
                 hit(entry.clause);
             }
         }
