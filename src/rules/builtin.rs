@@ -368,6 +368,10 @@ pub static FILES: &[(&str, &str)] = &[
         include_str!("../../rules/inbound/signals/machine-address.toml"),
     ),
     (
+        "rules/inbound/signals/machine-jobs.toml",
+        include_str!("../../rules/inbound/signals/machine-jobs.toml"),
+    ),
+    (
         "rules/inbound/signals/machine-roles.toml",
         include_str!("../../rules/inbound/signals/machine-roles.toml"),
     ),

@@ -18,7 +18,7 @@ pub use records::find_labelled_samples;
 /// How far before and after a quotation the words that introduce it are searched for, in bytes.
 const INTRODUCTION_BYTES: usize = 60;
 /// Points of an introduction by anyone but those whom an assistant obeys.
-const INTRODUCED: u32 = 2;
+const INTRODUCED: u32 = 1;
 /// Those whom an assistant obeys: what they say in quotation marks is an order.
 const AUTHORITIES: [&str; 14] = [
     "admin",
@@ -44,7 +44,7 @@ const MAX_SAMPLES: usize = 40;
 /// A span is quoted if one of this many positions is.
 const QUOTED_SHARE: usize = 3;
 /// Minimum points of the words around a quotation.
-const QUOTED_POINTS: u32 = 3;
+const QUOTED_POINTS: u32 = 2;
 /// The same around an item of a list, a cell of a table or an indented line, whose author may as
 /// well say it in person.
 const LISTED_POINTS: u32 = 6;

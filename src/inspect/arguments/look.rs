@@ -309,6 +309,34 @@ pub(super) fn code_language(name: &str) -> Option<ReadAs> {
     }
 }
 
+/// Returns the language of a tool that is called by a word for running code and a language whose
+/// name means something else in other tools: `run_c`, `swift_repl`.
+pub(super) fn runner_language(words: &[&str]) -> Option<ReadAs> {
+    const RUNNERS: [&str; 11] = [
+        "run",
+        "runner",
+        "execute",
+        "exec",
+        "eval",
+        "evaluate",
+        "compile",
+        "repl",
+        "script",
+        "sandbox",
+        "playground",
+    ];
+    let [first, second] = words else {
+        return None;
+    };
+    [(first, second), (second, first)]
+        .into_iter()
+        .filter(|(name, runner)| {
+            matches!(**name, "c" | "dart" | "swift" | "js" | "ts" | "py")
+                && RUNNERS.contains(runner)
+        })
+        .find_map(|(name, _)| language(name))
+}
+
 fn language(name: &str) -> Option<ReadAs> {
     let language = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
         "bash" | "sh" | "shell" | "zsh" | "console" | "terminal" | "fish" | "ksh" | "dash"

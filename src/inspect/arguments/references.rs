@@ -1,7 +1,7 @@
 //! Further readings of a string: the URLs that a page or a document in it refers to, the command
 //! that a value continues with, the paths of a list, and the files that a patch changes.
 
-use crate::detect::ReadAs;
+use crate::detect::{Language, ReadAs};
 
 use super::tool::Runs;
 use super::{Frame, forms, last_name, look, names};
@@ -43,6 +43,12 @@ impl Frame<'_> {
             && forms::continues_with_command(text)
         {
             readings.push((text.to_owned(), ReadAs::Shell));
+        }
+        // `go_run { command: "package main\n…" }`: such a tool takes code as well as commands.
+        let code = ReadAs::Code(Language::Compiled);
+        if read_as == ReadAs::Shell && tool.language == Some(code) && self.scope.language.is_none()
+        {
+            readings.push((text.to_owned(), code));
         }
         if read_as == ReadAs::Path && names::is_plural(last_name(&self.argument)) {
             let parts = text.split(',').filter(|part| part.len() < text.len());

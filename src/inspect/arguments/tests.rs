@@ -108,6 +108,18 @@ fn real_tools_and_who_reads_their_arguments() {
 }
 
 #[test]
+fn a_command_of_a_tool_for_a_compiled_language_is_read_both_ways() {
+    let units = read(
+        "go_run",
+        r#"{"command":"(true; rm -rf /)"}"#,
+        &Readers::default(),
+        None,
+    );
+    let reads: Vec<_> = units.iter().map(|(_, reads, ..)| *reads).collect();
+    assert_eq!(reads, ["code", "shell"]);
+}
+
+#[test]
 fn a_policy_has_the_last_word() {
     let config = PolicyConfig {
         shell: vec!["ask.why".into(), "frob.deep".into()],

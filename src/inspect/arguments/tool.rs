@@ -195,7 +195,11 @@ impl Tool {
         if described && matches!(runs, Runs::Unknown | Runs::Some) {
             runs = Runs::All;
         }
-        let language = || all_words().find_map(look::code_language);
+        let language = || {
+            all_words()
+                .find_map(look::code_language)
+                .or_else(|| look::runner_language(&all))
+        };
         let browser = contains_any(&BROWSERS, &all) || contains_any(&BROWSERS, &before);
         let evaluates = browser && contains_any(&EVALUATES, &all);
         Self {

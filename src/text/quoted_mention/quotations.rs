@@ -173,8 +173,15 @@ fn opens(above: &Line<'_>, line: &Line<'_>) -> bool {
         && (ends_with_colon(above.text) || above.text.ends_with(char::is_alphanumeric))
 }
 
+/// Reports whether a line may introduce what follows. A definition in Python, below which anybody
+/// writes comments, does not.
 pub(super) fn ends_with_colon(line: &str) -> bool {
-    line.ends_with([':', '\u{ff1a}'])
+    const BLOCKS: [&str; 4] = ["def ", "async def ", "class ", "elif "];
+    let defines = || {
+        let code = line.trim_start();
+        BLOCKS.iter().any(|block| code.starts_with(block))
+    };
+    line.ends_with([':', '\u{ff1a}']) && !defines()
 }
 
 /// Reports whether a line is an item of a list: `- …`, `2. …`, `(iv) …`, `B.1 …`.
