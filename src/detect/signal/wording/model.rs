@@ -32,7 +32,7 @@ pub(in crate::detect::signal) struct Model {
 /// One of a few weights for each hash.
 #[derive(Debug)]
 pub(super) struct Weights {
-    /// For each byte of the table, the two weights that it stands for.
+    /// The two weights of each byte of the table.
     of_byte: Box<[[i8; 2]; 256]>,
     /// The numbers of the weights, two in a byte.
     numbers: &'static [u8; 1 << (TABLE_BITS - 1)],
