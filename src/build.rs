@@ -1,7 +1,7 @@
 //! Prepares the built-in rules at build time, so that the gate starts fast. The output is: the
 //! prepared regexes and keywords, which `src/detect/prepared` reads; the words that are searched
-//! for, which `src/detect/search/vocabulary.rs` reads; and the parsed rule files without their
-//! cases, which `src/rules/builtin.rs` reads.
+//! for, which `src/detect/search/vocabulary.rs` reads; the parsed rule files without their cases,
+//! which `src/document.rs` reads; and the lists of these files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -129,8 +129,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let (mut prepared, mut searched) = (Prepared::new(), Searched::default());
     let (mut files, mut texts) = (Writer::default(), Texts::default());
-    for file in rule_files(Path::new("rules"))? {
-        let text = fs::read_to_string(&file)?;
+    let rule_files = rule_files(Path::new("rules"))?;
+    for file in &rule_files {
+        let text = fs::read_to_string(file)?;
         let mut rules = DeTable::parse(&text)?;
         // Errors are reported when the gate loads the file.
         fragments::expand(rules.get_mut(), &text);
@@ -161,6 +162,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     fs::write(out.join("prepared.bin"), table(&prepared, &searched.hirs))?;
     fs::write(out.join("prepared_files.bin"), files.0)?;
+    let is_of_programs = |file: &&PathBuf| file.starts_with("rules/programs");
+    let (programs, rules): (Vec<_>, Vec<_>) = rule_files.iter().partition(is_of_programs);
+    fs::write(out.join("rule_files.rs"), list("FILES", &rules))?;
+    fs::write(
+        out.join("program_files.rs"),
+        list("PROGRAM_FILES", &programs),
+    )?;
     fs::write(out.join("prepared_texts.txt"), texts.all)?;
     Ok(())
 }
@@ -229,6 +237,18 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     // The order of the entries of a folder differs between machines; a build must not.
     files.sort();
     Ok(files)
+}
+
+/// Returns the source of a list of files, each with its name and its text.
+fn list(name: &str, files: &[&PathBuf]) -> String {
+    let entries: String = files
+        .iter()
+        .map(|file| {
+            let file = file.display();
+            format!("({file:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{file}\"))),")
+        })
+        .collect();
+    format!("pub static {name}: &[(&str, &str)] = &[{entries}];")
 }
 
 /// Adds each string below `key` that is a regex.

@@ -319,7 +319,7 @@ fn export(
     let target = |name: &str| directory.join(name.strip_prefix("rules/").unwrap_or(name));
     let files: Vec<(PathBuf, &str)> = BUILTIN_FILES
         .iter()
-        .chain(&PROGRAM_FILES)
+        .chain(PROGRAM_FILES)
         .chain(&[("README.md", BUILTIN_README)])
         .map(|(name, text)| (target(name), *text))
         .collect();

@@ -7,45 +7,8 @@ use super::traits::Traits;
 use crate::document::{self, Table};
 use crate::text::quick::QuickMap;
 
-/// The built-in tables. A new file must be added here.
-pub const PROGRAM_FILES: [(&str, &str); 9] = [
-    (
-        "rules/programs/interpreters.toml",
-        include_str!("../../../rules/programs/interpreters.toml"),
-    ),
-    (
-        "rules/programs/wrappers.toml",
-        include_str!("../../../rules/programs/wrappers.toml"),
-    ),
-    (
-        "rules/programs/containers.toml",
-        include_str!("../../../rules/programs/containers.toml"),
-    ),
-    (
-        "rules/programs/network.toml",
-        include_str!("../../../rules/programs/network.toml"),
-    ),
-    (
-        "rules/programs/options.toml",
-        include_str!("../../../rules/programs/options.toml"),
-    ),
-    (
-        "rules/programs/files.toml",
-        include_str!("../../../rules/programs/files.toml"),
-    ),
-    (
-        "rules/programs/encodings.toml",
-        include_str!("../../../rules/programs/encodings.toml"),
-    ),
-    (
-        "rules/programs/credentials.toml",
-        include_str!("../../../rules/programs/credentials.toml"),
-    ),
-    (
-        "rules/programs/databases.toml",
-        include_str!("../../../rules/programs/databases.toml"),
-    ),
-];
+// `PROGRAM_FILES`, the name and text of each built-in file, which `src/build.rs` writes.
+include!(concat!(env!("OUT_DIR"), "/program_files.rs"));
 
 static BUILTIN: LazyLock<Vec<ProgramTable>> = LazyLock::new(|| {
     // Tests rule out faults in these tables.
