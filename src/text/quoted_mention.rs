@@ -383,7 +383,11 @@ impl<'t> Passage<'t> {
         let line = self.line.trim_start();
         let content = line.strip_prefix("* ").unwrap_or(line);
         let single = content.matches('*').count() - 2 * content.matches("**").count();
-        (single % 2 == 1).then_some(last)
+        let is_comment = self
+            .line
+            .get(..last)
+            .is_some_and(|head| head.ends_with('/'));
+        (single % 2 == 1 && !is_comment).then_some(last)
     }
 }
 

@@ -20,6 +20,8 @@ const ELEMENT_BYTES: usize = 2000;
 const INDENT: usize = 4;
 /// Maximum length of the number of an item of a list.
 const ITEM_NUMBER_BYTES: usize = 4;
+/// Maximum number of words of the name of a field.
+const FIELD_WORDS: usize = 3;
 /// Elements of HTML around blocks.
 const BLOCKS: [&str; 2] = ["blockquote", "pre"];
 /// Marks that open and close alike, and whether a quotation may continue on the next line.
@@ -49,8 +51,10 @@ pub(super) struct Quotation {
 /// How a quotation is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// By marks within a sentence.
+    /// By quotation marks or as code, within a sentence.
     Inline,
+    /// By marks within a sentence that also emphasize words or surround values of data.
+    Ambiguous,
     /// As a block of lines.
     Block,
     /// As a block of lines by its indentation only.
@@ -245,10 +249,15 @@ fn add_alike(text: &str, found: &mut Vec<Quotation>) {
             }
             if let Some(content) = content_at(text, at + 1, *mark, *may_wrap) {
                 *resume = content.end + 1;
+                let is_ambiguous = *mark == '*' || may_be_value(text, at);
                 found.push(Quotation {
                     outer: at..content.end + 1,
                     content,
-                    form: Form::Inline,
+                    form: if is_ambiguous {
+                        Form::Ambiguous
+                    } else {
+                        Form::Inline
+                    },
                 });
             }
         }
@@ -280,7 +289,9 @@ fn code_at(text: &str, at: usize) -> (usize, Option<Range<usize>>) {
 fn may_open(text: &str, at: usize, mark: char) -> bool {
     let before = text.get(..at).unwrap_or_default().chars().next_back();
     let rest = text.get(at + 1..).unwrap_or_default();
-    before.is_none_or(|c| c.is_whitespace() || BEFORE_OPENING.contains(c) || !c.is_ascii())
+    let is_comment = mark == '*' && before == Some('/');
+    !is_comment
+        && before.is_none_or(|c| c.is_whitespace() || BEFORE_OPENING.contains(c) || !c.is_ascii())
         && rest.starts_with(|c: char| !c.is_whitespace() && c != mark)
 }
 
@@ -298,6 +309,20 @@ fn is_data(text: &str, at: usize, mark: char) -> bool {
     let line = before.rsplit('\n').next().unwrap_or_default();
     let is_bullet = mark == '*' && line.trim().is_empty();
     is_bullet || line.ends_with('=') && line.contains('<') || ends_with_key(line)
+}
+
+/// Reports whether the mark at `at` may begin a value: in code, in a list or in a table, or of a
+/// field at the start of a line (`Delivery note: "…"`).
+fn may_be_value(text: &str, at: usize) -> bool {
+    let before = part_before(text, at, LINE_BYTES);
+    let is_call = || {
+        let called = before.strip_suffix('(');
+        called.is_some_and(|name| name.ends_with(char::is_alphanumeric))
+    };
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let is_field =
+        || line.trim_end().ends_with(':') && line.split_whitespace().count() <= FIELD_WORDS;
+    before.trim_end().ends_with('=') || before.ends_with([',', '[', '|']) || is_call() || is_field()
 }
 
 /// Returns the content of a quotation up to its closing mark.
@@ -383,7 +408,11 @@ fn add_elements(text: &str, found: &mut Vec<Quotation>) {
         found.extend(content.map(|content| Quotation {
             outer: at..content.end,
             content,
-            form: if is_block { Form::Block } else { Form::Inline },
+            form: if is_block {
+                Form::Block
+            } else {
+                Form::Ambiguous
+            },
         }));
     }
 }
