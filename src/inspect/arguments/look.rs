@@ -309,22 +309,14 @@ pub(super) fn code_language(name: &str) -> Option<ReadAs> {
     }
 }
 
+/// Words for running code.
+pub(super) static RUNNING: Table = Table::new(
+    "eval evaluate exec execute run runner interpreter repl console script code sandbox playground kernel",
+);
+
 /// Returns the language of a tool that is called by a word for running code and a language whose
 /// name means something else in other tools: `run_c`, `swift_repl`.
 pub(super) fn runner_language(words: &[&str]) -> Option<ReadAs> {
-    const RUNNERS: [&str; 11] = [
-        "run",
-        "runner",
-        "execute",
-        "exec",
-        "eval",
-        "evaluate",
-        "compile",
-        "repl",
-        "script",
-        "sandbox",
-        "playground",
-    ];
     let [first, second] = words else {
         return None;
     };
@@ -332,7 +324,7 @@ pub(super) fn runner_language(words: &[&str]) -> Option<ReadAs> {
         .into_iter()
         .filter(|(name, runner)| {
             matches!(**name, "c" | "dart" | "swift" | "js" | "ts" | "py")
-                && RUNNERS.contains(runner)
+                && (RUNNING.has(runner) || **runner == "compile")
         })
         .find_map(|(name, _)| language(name))
 }

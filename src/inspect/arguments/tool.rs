@@ -292,28 +292,11 @@ fn split(name: &str) -> (&str, &str) {
 /// Returns whether a name consists of a language and words for running code: `lua_eval`, `python`.
 /// A compiler, or `node` alone, may be something else.
 fn is_interpreter(words: &[&str]) -> bool {
-    const RUNNING: [&str; 15] = [
-        "eval",
-        "evaluate",
-        "exec",
-        "execute",
-        "run",
-        "runner",
-        "interpreter",
-        "repl",
-        "console",
-        "script",
-        "code",
-        "sandbox",
-        "playground",
-        "shell",
-        "kernel",
-    ];
     let mut language = None;
     for word in words {
         match look::code_language(word) {
             Some(read_as) if language.is_none() => language = Some(read_as),
-            None if RUNNING.contains(word) => {}
+            None if look::RUNNING.has(word) || *word == "shell" => {}
             _ => return false,
         }
     }
