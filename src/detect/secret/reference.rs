@@ -49,6 +49,7 @@ pub(super) fn is_reference(value: &str, stats: &CharStats) -> bool {
         || stats.digits + stats.other == value.len()
         || is_path(value)
         || is_member(value)
+        || is_call(value)
         || value
             .split_once('@')
             .is_some_and(|(_, host)| host.contains('.'))
@@ -68,14 +69,28 @@ fn is_path(value: &str) -> bool {
 /// Reports whether a value is a member of a member, as in code and configurations:
 /// `random_password.db1.result`.
 fn is_member(value: &str) -> bool {
-    let is_name = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'[' | b']'))
-            && surprise(part) < 6.0
-    };
     value.split('.').count() > 2 && value.split('.').all(is_name)
+}
+
+/// Reports whether a value begins with a call or an element, as in code: `make_key(32)`,
+/// `Salt::new(key)`, `rows[0]`. One capitalized word with a bracket may be a password.
+fn is_call(value: &str) -> bool {
+    let value = value.trim_start_matches('[');
+    let Some(end) = value.find(['(', '[']) else {
+        return false;
+    };
+    let path = value.get(..end).unwrap_or_default();
+    let is_of_code = path.contains(['_', '.']) || path.starts_with(char::is_lowercase);
+    path.contains("::") || is_of_code && path.split('.').all(is_name)
+}
+
+/// Reports whether a part of a value is a name, as in code.
+fn is_name(part: &str) -> bool {
+    part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && part
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'[' | b']'))
+        && surprise(part) < 6.0
 }
 
 /// Reports whether a name is part of the address of a secret, so that the text after it refers to a
@@ -153,6 +168,11 @@ mod tests {
             "prod/db-Ab1Cd2",
             "/run/secrets/db-password-1",
             "@Microsoft.KeyVault(SecretUri=https://v1.vault.azure.net/secrets/db)",
+            "get_random_string(30)",
+            "hkdf::Salt::new(hkdf::HKDF_SHA256",
+            "this.auth.slice(p+1)",
+            "arguments[4]",
+            "[batch[-1]",
         ] {
             assert!(refers(value), "{value}");
         }
@@ -162,6 +182,8 @@ mod tests {
             "prod/TfU9e8bi1y1FRVSrVdj5Bz",
             "blue.Kettle7",
             "q8Zt4.vNp2r.Kx7wD",
+            "Kettle(2024)",
+            "q8Zt4vNp2rKx7w(Df9y",
         ] {
             assert!(!refers(value), "{value}");
         }
