@@ -31,7 +31,7 @@ LENGTHS = 256
 LENGTH_BITS = 12
 # Weight of an attack and of a harmless text in the loss, relative to a window of a document.
 ATTACK_COST = 3.0
-HARMLESS_COST = 3.0
+HARMLESS_COST = 6.0
 # How often a window near an attack counts.
 NEAR_COST = 2.0
 WINDOWS = 250_000
