@@ -28,6 +28,7 @@ mod detect {
 
     pub(crate) mod search {
         mod alternatives;
+        mod class;
         mod entry;
         mod filter;
         mod folded;
@@ -42,6 +43,7 @@ mod detect {
         mod word_list;
         mod words;
 
+        pub(crate) use class::Class;
         pub(crate) use keywords::Keywords;
         pub(crate) use literals::{Branch, branches_of, write_branches};
         pub(crate) use parse::parse;
@@ -70,7 +72,7 @@ mod rules {
 }
 
 use detect::prepared::{Use, Writer, hash};
-use detect::search::{self, Branch, Keywords, Vocabulary, Words};
+use detect::search::{self, Branch, Class, Keywords, Vocabulary, Words};
 use detect::secret::begin::ShapeStart;
 use document::prepared::Texts;
 use rules::{content, fragments};
@@ -325,7 +327,16 @@ impl Searched {
         let places = only
             .and_then(|only| only.get_ref().get("surfaces"))
             .map_or_else(Vec::new, |places| strings(places.get_ref()));
-        let key = format!("{:?} {places:?}", text(file, "direction"));
+        let flag = |key| phrase.get(key).and_then(|value| value.get_ref().as_bool());
+        let weight = phrase
+            .get("weight")
+            .and_then(|weight| weight.get_ref().as_integer());
+        let is_searched_around_anchors = weight.is_some_and(|weight| {
+            let weight = weight.to_string().parse().unwrap_or(i32::MAX);
+            Class::of_signal(weight, flag("orders_command") == Some(true)) == Class::Other
+        });
+        let direction = text(file, "direction");
+        let key = format!("{direction:?} {places:?} {is_searched_around_anchors}");
         let words = self.words.entry(key).or_default();
         let keywords = phrase
             .get("keywords")

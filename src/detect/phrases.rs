@@ -85,13 +85,13 @@ impl Detector for Phrases {
 impl Table {
     fn costs(&self, text: &str) -> impl Iterator<Item = (usize, Cost)> {
         let scan = self.engine.scan(text);
-        Class::ALL.into_iter().flat_map(move |class| {
-            let costs = self.engine.costs(&scan, class, text.len()).into_iter();
-            costs.filter_map(move |(number, cost)| match class {
-                Class::Pattern => Some((number, cost)),
-                Class::Anchor | Class::Other => Some((self.signals.as_ref()?.rule(number)?, cost)),
-            })
-        })
+        let patterns = self.engine.costs(&scan, Class::Pattern);
+        let signals = self.signals.iter().flat_map(move |signals| {
+            let anchors = self.engine.costs(&scan, Class::Anchor);
+            let costs = anchors.into_iter().chain(signals.costs_of_others(text));
+            costs.filter_map(|(number, cost)| Some((signals.rule(number)?, cost)))
+        });
+        patterns.into_iter().chain(signals)
     }
 
     fn scan(&self, text: &Text<'_>, place: &Place<'_>, matches: &mut Vec<Match>) {
@@ -103,12 +103,7 @@ impl Table {
         let scan = self.engine.scan(text.plain());
         self.match_plain(text, &scan, matches);
         if let Some(signals) = signals {
-            signals.judge_plain(
-                &self.searched_text(text.plain(), &scan),
-                text,
-                place,
-                &mut signal_matches,
-            );
+            signals.judge_plain(&self.searched_text(&scan), text, place, &mut signal_matches);
         }
         drop(scan);
         if place.direction() == Direction::Inbound {
@@ -116,28 +111,22 @@ impl Table {
                 let scan = self.engine.scan(&reading.text);
                 let mut reported = HashSet::new();
                 let quoted = QuotedMentions::new(&reading.text);
-                self.engine.search(
-                    &scan,
-                    Class::Pattern,
-                    &reading.text,
-                    0..reading.text.len(),
-                    |rule, part| {
-                        let part = part.unwrap_or(0..reading.text.len());
-                        let span = text.locate_in(reading, &part);
-                        let is_quoted = reading.suspicion == Suspicion::Usual
-                            && span.as_ref() == Some(&reading.span)
-                            && quoted.contains(&part);
-                        if span.is_some() && reported.insert((rule, span.clone(), is_quoted)) {
-                            matches.push(Match {
-                                is_quoted,
-                                ..Match::new(rule, span, reading.path)
-                            });
-                        }
-                    },
-                );
+                self.engine.search(&scan, Class::Pattern, |rule, part| {
+                    let part = part.unwrap_or(0..reading.text.len());
+                    let span = text.locate_in(reading, &part);
+                    let is_quoted = reading.suspicion == Suspicion::Usual
+                        && span.as_ref() == Some(&reading.span)
+                        && quoted.contains(&part);
+                    if span.is_some() && reported.insert((rule, span.clone(), is_quoted)) {
+                        matches.push(Match {
+                            is_quoted,
+                            ..Match::new(rule, span, reading.path)
+                        });
+                    }
+                });
                 if let Some(signals) = signals {
                     signals.judge_reading(
-                        &self.searched_text(&reading.text, &scan),
+                        &self.searched_text(&scan),
                         (text, reading),
                         place,
                         &mut signal_matches,
@@ -149,22 +138,19 @@ impl Table {
         matches.append(&mut signal_matches);
     }
 
-    fn searched_text<'s>(&'s self, text: &'s str, scan: &'s Scan) -> SearchedText<'s> {
+    fn searched_text<'s>(&'s self, scan: &'s Scan<'s>) -> SearchedText<'s> {
         SearchedText {
-            text,
             scan,
             engine: &self.engine,
         }
     }
 
-    fn match_plain(&self, text: &Text<'_>, scan: &Scan, matches: &mut Vec<Match>) {
-        let plain = text.plain();
-        self.engine
-            .search(scan, Class::Pattern, plain, 0..plain.len(), |rule, span| {
-                let reading = reading_name(&span, "plain");
-                let span = span.map(|span| text.locate(span));
-                matches.push(Match::new(rule, span, reading));
-            });
+    fn match_plain(&self, text: &Text<'_>, scan: &Scan<'_>, matches: &mut Vec<Match>) {
+        self.engine.search(scan, Class::Pattern, |rule, span| {
+            let reading = reading_name(&span, "plain");
+            let span = span.map(|span| text.locate(span));
+            matches.push(Match::new(rule, span, reading));
+        });
     }
 
     /// Reports matches that are only found in the text as received.
@@ -192,13 +178,8 @@ impl Table {
     }
 
     fn search(&self, text: &str, report: impl FnMut(usize, Option<Range<usize>>)) {
-        self.engine.search(
-            &self.engine.scan(text),
-            Class::Pattern,
-            text,
-            0..text.len(),
-            report,
-        );
+        self.engine
+            .search(&self.engine.scan(text), Class::Pattern, report);
     }
 }
 

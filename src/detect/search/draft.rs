@@ -115,13 +115,11 @@ impl<'w> Wait<'w> {
             };
         }
         let needles = &branch.needles;
-        // A region may begin within a word.
-        let begins_word = needles.begins_word && class != Class::Other;
         let back = needles.back.unwrap_or(usize::MAX).min(max_extent);
         Self {
             words,
             first: needles.first,
-            begins_word,
+            begins_word: needles.begins_word,
             back,
             ahead: max_extent,
             companions: [(Side::Before, &branch.before), (Side::After, &branch.after)]

@@ -9,7 +9,6 @@
 //! budget is spent, each rule with places left to examine counts as matching the whole text, since
 //! content that was not examined is not forwarded.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,8 +54,6 @@ pub(in crate::detect) struct Engine {
     word_uses: Vec<u32>,
     uses: Vec<Use>,
     companions: Vec<Companion>,
-    /// Maximum length of a word, in bytes.
-    longest: u32,
     units: Vec<Unit>,
     rules: Vec<Rule>,
 }
@@ -137,7 +134,6 @@ impl Engine {
             word_uses: Vec::new(),
             uses: Vec::new(),
             companions: Vec::new(),
-            longest: 0,
             units: Vec::new(),
             rules: Vec::new(),
         };
@@ -209,7 +205,6 @@ impl Engine {
                     .map(|(side, words)| Companion::new(side, words));
                 self.companions.extend(companions);
                 let longest = index(words.iter().map(<[u8]>::len).max().unwrap_or_default());
-                self.longest = self.longest.max(longest);
                 self.uses.push(Use {
                     unit,
                     class,
@@ -235,14 +230,14 @@ impl Engine {
     }
 
     /// Finds the places where each regex could match, in one pass.
-    pub(in crate::detect) fn scan(&self, text: &str) -> Scan {
-        let mut scan = Scan::new();
+    pub(in crate::detect) fn scan<'t>(&self, text: &'t str) -> Scan<'t> {
+        let mut scan = Scan::new(text);
         if u32::try_from(text.len()).is_err() {
             scan.too_long = true;
             return scan;
         }
         if !text.is_ascii() {
-            scan.lower_text(text);
+            scan.lower_text();
         }
         let (buffers, lower_text) = scan.buffers_mut();
         let Buffers {
@@ -272,9 +267,7 @@ impl Engine {
             let offset = self.shared.map_or(0, Words::len);
             own_words.find(folded, hits, |hit| record(offset + hit.word, hit.start));
         }
-        // Candidates of the other class are not sorted here: most texts have no region in which
-        // they are searched for.
-        for class in [Class::Pattern, Class::Anchor] {
+        for class in Class::ALL {
             self.sort_candidates(candidates.in_class_mut(class));
         }
         candidates.release_unused();
@@ -310,57 +303,47 @@ impl Engine {
             .unwrap_or_default()
     }
 
-    /// Calls `report` for every match of rules of a class within a region of the text, as if the
-    /// region were the whole text, and with `None` for a rule whose search could not be completed.
+    /// Calls `report` for every match of rules of a class, and with `None` for a rule whose search
+    /// could not be completed.
     pub(in crate::detect) fn search(
         &self,
-        scan: &Scan,
+        scan: &Scan<'_>,
         class: Class,
-        text: &str,
-        region: Range<usize>,
         mut report: impl FnMut(usize, Option<Range<usize>>),
     ) {
-        let mut search = RegionSearch::new(class, scan, text, region.clone());
-        self.visit_rules(scan, class, &region, |places| {
+        let mut search = TextSearch::new(class, scan);
+        self.visit_rules(scan, class, |places| {
             let rule = places.number();
             search.run(places, |span| report(rule, span));
         });
     }
 
-    /// Returns the rules of a class that could match in a region, each with the places to examine.
+    /// Returns the rules of a class that could match, each with the places to examine.
     pub(in crate::detect) fn rule_places(
         &self,
-        scan: &Scan,
+        scan: &Scan<'_>,
         class: Class,
-        region: &Range<usize>,
     ) -> Vec<RulePlaces<'_>> {
         let mut all = Vec::new();
-        self.visit_rules(scan, class, region, |places| all.push(places));
+        self.visit_rules(scan, class, |places| all.push(places));
         all
     }
 
-    /// Returns the cost of searching a text of `length` bytes for the rules of a class, by the
-    /// numbers of the rules.
-    pub(in crate::detect) fn costs(
-        &self,
-        scan: &Scan,
-        class: Class,
-        length: usize,
-    ) -> Vec<(usize, Cost)> {
+    /// Returns the cost of searching the text for the rules of a class, by the numbers of the rules.
+    pub(in crate::detect) fn costs(&self, scan: &Scan<'_>, class: Class) -> Vec<(usize, Cost)> {
         let mut costs = Vec::new();
-        self.visit_rules(scan, class, &(0..length), |places| {
+        self.visit_rules(scan, class, |places| {
             let cost = places.runs.iter().map(Run::cost);
             costs.push((places.number(), cost.fold(Cost::default(), Cost::plus)));
         });
         costs
     }
 
-    /// Calls `visit` for each rule of a class that could match in a region.
+    /// Calls `visit` for each rule of a class that could match.
     fn visit_rules<'e>(
         &'e self,
-        scan: &Scan,
+        scan: &Scan<'_>,
         class: Class,
-        region: &Range<usize>,
         mut visit: impl FnMut(RulePlaces<'e>),
     ) {
         if scan.too_long {
@@ -376,14 +359,7 @@ impl Engine {
                     })
                 });
         }
-        let folded = &scan.buffers.folded;
-        let candidates = if class == Class::Other {
-            let mut candidates = self.others_near(scan, region).to_vec();
-            self.sort_candidates(&mut candidates);
-            Cow::Owned(candidates)
-        } else {
-            Cow::Borrowed(scan.buffers.candidates.in_class(class))
-        };
+        let candidates = scan.buffers.candidates.in_class(class);
         let rule = |candidate: &Candidate| {
             self.units
                 .get(self.unit_of(candidate))
@@ -398,7 +374,7 @@ impl Engine {
             };
             let of_units = of_rule.chunk_by(|a, b| self.unit_of(a) == self.unit_of(b));
             let runs: Vec<Run> = of_units
-                .filter_map(|of_unit| self.build_run(of_unit, folded, region))
+                .filter_map(|of_unit| self.build_run(of_unit, scan))
                 .collect();
             if !runs.is_empty() {
                 visit(RulePlaces {
@@ -410,36 +386,18 @@ impl Engine {
         }
     }
 
-    /// Returns the candidates of the class [`Class::Other`] that could be in a region, and few
-    /// others, since a text may have many regions.
-    fn others_near<'s>(&self, scan: &'s Scan, region: &Range<usize>) -> &'s [Candidate] {
-        let folded = &scan.buffers.folded;
-        let others = scan.others_by_place();
-        let longest = self.longest as usize;
-        let first = others.partition_point(|candidate| {
-            folded.end(candidate.start as usize + longest) <= region.start
-        });
-        let end =
-            others.partition_point(|candidate| folded.place(candidate.start as usize) < region.end);
-        others.get(first..end).unwrap_or_default()
-    }
-
     fn unit_of(&self, candidate: &Candidate) -> usize {
         self.use_of(candidate)
             .map_or(0, |word_use| word_use.unit as usize)
     }
 
-    /// Returns the places that the unit of these candidates must examine, relative to the region.
-    fn build_run(
-        &self,
-        candidates: &[Candidate],
-        folded: &Folded,
-        region: &Range<usize>,
-    ) -> Option<Run> {
+    /// Returns the places that the unit of these candidates must examine.
+    fn build_run(&self, candidates: &[Candidate], scan: &Scan<'_>) -> Option<Run> {
+        let folded = &scan.buffers.folded;
+        let length = scan.text.len();
         let unit = self.units.get(self.unit_of(candidates.first()?))?;
         let mut run = Run::new(unit.automaton.clone());
-        let sparse = candidates.len().saturating_mul(APART_BYTES) <= region.len().max(APART_BYTES);
-        let relative = |at: usize| at.saturating_sub(region.start);
+        let sparse = candidates.len().saturating_mul(APART_BYTES) <= length.max(APART_BYTES);
         for of_use in candidates.chunk_by(|a, b| a.use_index == b.use_index) {
             let mut windows = Windows::default();
             let Some(word_use) = of_use.first().and_then(|candidate| self.use_of(candidate)) else {
@@ -463,18 +421,13 @@ impl Engine {
             for candidate in accompanied {
                 let start = candidate.start as usize;
                 let word = folded.span(start..start + word_use.longest as usize);
-                if word.start >= region.end || word.end <= region.start {
-                    continue;
-                }
-                if word_use.first && sparse && word.start >= region.start {
-                    run.starts.push(relative(word.start));
+                if word_use.first && sparse {
+                    run.starts.push(word.start);
                 } else {
                     // Counted in the folded text, where each run of white space is one blank.
                     let from = folded.place(start.saturating_sub(word_use.back as usize));
-                    let end = relative(word.end)
-                        .saturating_add(word_use.ahead as usize)
-                        .min(region.len());
-                    windows.add(relative(from)..end);
+                    let end = word.end.saturating_add(word_use.ahead as usize);
+                    windows.add(from..end.min(length));
                 }
             }
             run.windows.join(windows);
@@ -502,30 +455,20 @@ impl RulePlaces<'_> {
     }
 }
 
-/// A search for rules in a region of a text, which share its budget.
-pub(in crate::detect) struct RegionSearch<'s> {
-    scan: &'s Scan,
-    text: &'s str,
-    region: Range<usize>,
+/// A search for rules in a text, which share its budget.
+pub(in crate::detect) struct TextSearch<'s> {
+    scan: &'s Scan<'s>,
     bounds: Bounds,
     budget: usize,
 }
 
-impl<'s> RegionSearch<'s> {
-    /// Starts a search for rules of a class in a region of the text that was scanned. The region
-    /// consists of whole characters.
-    pub(in crate::detect) fn new(
-        class: Class,
-        scan: &'s Scan,
-        text: &'s str,
-        region: Range<usize>,
-    ) -> Self {
+impl<'s> TextSearch<'s> {
+    /// Starts a search for rules of a class in the text that was scanned.
+    pub(in crate::detect) fn new(class: Class, scan: &'s Scan<'s>) -> Self {
         let bounds = class.bounds();
         Self {
             scan,
-            text,
-            budget: bounds.budget(region.len()),
-            region,
+            budget: bounds.budget(scan.text.len()),
             bounds,
         }
     }
@@ -543,15 +486,9 @@ impl<'s> RegionSearch<'s> {
         let rule_search = RuleSearch {
             rule: places.rule,
             scan: self.scan,
-            whole: self.text,
-            text: self.text.get(self.region.clone()).unwrap_or_default(),
-            start: self.region.start,
             spans: self.bounds.spans,
         };
-        let start = self.region.start;
-        rule_search.search(places.runs, &mut self.budget, |span| {
-            report(span.map(|span| start + span.start..start + span.end));
-        });
+        rule_search.search(places.runs, &mut self.budget, report);
     }
 }
 

@@ -70,8 +70,8 @@ impl Folded {
         (at + omitted).saturating_sub(PAD)
     }
 
-    /// Returns [`Folded::place`] of the start and [`Folded::end`] of the end of a short range of
-    /// the padded text, which is not empty.
+    /// Returns the range of the text for a short range of the padded text, which is not empty. If it
+    /// ends with a gap, only the first byte of the gap counts.
     pub(super) fn span(&self, range: Range<usize>) -> Range<usize> {
         let mut gaps = self.gaps_before(range.start);
         let start = self.place_after(gaps, range.start);
@@ -80,12 +80,6 @@ impl Folded {
             gaps += 1;
         }
         start..self.place_after(gaps, last) + 1
-    }
-
-    /// Returns the position in the text where a word ends that ends before a byte of the padded
-    /// text. If it ends with a gap, only the first byte of the gap counts.
-    pub(super) fn end(&self, at: usize) -> usize {
-        at.checked_sub(1).map_or(0, |last| self.place(last) + 1)
     }
 
     /// Releases memory that a long text needed.
@@ -164,10 +158,9 @@ mod tests {
                     *b != b' ' || place == 0 || fold(text.as_bytes()[place - 1]) != b' ',
                     "{text:?} {at}"
                 );
-                assert_eq!(made.end(at + PAD + 1), place + 1);
                 for end in at + PAD + 1..bytes.len() + PAD {
                     let span = made.span(at + PAD..end);
-                    assert_eq!(span, place..made.end(end), "{text:?} {at} {end}");
+                    assert_eq!(span, place..made.place(end - 1) + 1, "{text:?} {at} {end}");
                 }
                 last = Some(place);
             }

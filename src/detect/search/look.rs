@@ -113,12 +113,7 @@ impl Cost {
 /// A search for the matches of one rule.
 pub(super) struct RuleSearch<'l> {
     pub(super) rule: &'l Rule,
-    pub(super) scan: &'l Scan,
-    /// The text that was scanned, and the part of it that is searched.
-    pub(super) whole: &'l str,
-    pub(super) text: &'l str,
-    /// Where the part begins.
-    pub(super) start: usize,
+    pub(super) scan: &'l Scan<'l>,
     /// Maximum number of matches that are reported; beyond it, the match is for the whole text.
     pub(super) spans: usize,
 }
@@ -185,16 +180,10 @@ impl RuleSearch<'_> {
     /// Returns the text in the form in which regexes search it.
     fn text_for(&self, compiled: &Compiled) -> &[u8] {
         if compiled.is_in_lower_case() {
-            self.lower_text()
+            self.scan.lower_text()
         } else {
-            self.text.as_bytes()
+            self.scan.text.as_bytes()
         }
-    }
-
-    fn lower_text(&self) -> &[u8] {
-        let part = self.start..self.start + self.text.len();
-        let lower = self.scan.lower_text(self.whole).get(part);
-        lower.unwrap_or(self.text.as_bytes())
     }
 
     /// Reports whether a match is no longer than the gaps of its regex allow.
@@ -207,8 +196,12 @@ impl RuleSearch<'_> {
     /// Reports whether a keyword is near.
     fn is_near(&self, candidate: &RegexMatch) -> bool {
         let part = || {
-            let near = widen(candidate.span.clone(), self.rule.reach, self.text.len());
-            self.lower_text().get(near).unwrap_or_default()
+            let near = widen(
+                candidate.span.clone(),
+                self.rule.reach,
+                self.scan.text.len(),
+            );
+            self.scan.lower_text().get(near).unwrap_or_default()
         };
         self.rule
             .nearby_keywords
@@ -256,7 +249,7 @@ impl RuleSearch<'_> {
                 return Ok(());
             };
             at = span.end.max(span.start.saturating_add(1));
-            report(Some(whole_characters(self.text, span)));
+            report(Some(whole_characters(self.scan.text, span)));
         }
     }
 
@@ -299,7 +292,7 @@ impl RuleSearch<'_> {
             if start < min_start {
                 continue;
             }
-            let mut stop = start.saturating_add(PIECE_BYTES).min(self.text.len());
+            let mut stop = start.saturating_add(PIECE_BYTES).min(self.scan.text.len());
             let found = loop {
                 if *budget == 0 {
                     return Err(BudgetExhausted);
@@ -313,8 +306,10 @@ impl RuleSearch<'_> {
                 );
                 match found {
                     // The match may be longer: search again with a later end.
-                    Some(found) if found.span.end == stop && stop < self.text.len() => {
-                        stop = stop.saturating_add(found.span.len()).min(self.text.len());
+                    Some(found) if found.span.end == stop && stop < self.scan.text.len() => {
+                        stop = stop
+                            .saturating_add(found.span.len())
+                            .min(self.scan.text.len());
                     }
                     found => break found,
                 }
@@ -351,10 +346,10 @@ impl RuleSearch<'_> {
                         .saturating_sub(self.rule.reach)
                         .max(at.saturating_add(1)),
                     // The match may be longer: search again with a later end.
-                    Some(found) if found.span.end == stop && stop < self.text.len() => {
+                    Some(found) if found.span.end == stop && stop < self.scan.text.len() => {
                         stop = stop
                             .saturating_add(found.span.len().max(PIECE_BYTES))
-                            .min(self.text.len());
+                            .min(self.scan.text.len());
                         at = found.span.start;
                         continue;
                     }

@@ -50,12 +50,12 @@ impl Candidates {
 }
 
 /// The results of one pass over a text.
-#[derive(Debug, Default)]
-pub(in crate::detect) struct Scan {
+#[derive(Debug)]
+pub(in crate::detect) struct Scan<'t> {
+    pub(in crate::detect) text: &'t str,
     pub(super) buffers: Buffers,
     /// Whether the text is too long to be searched.
     pub(super) too_long: bool,
-    others_by_place: OnceCell<Vec<Candidate>>,
     lower_text: OnceCell<Vec<u8>>,
 }
 
@@ -76,12 +76,12 @@ thread_local! {
     static SPARE: RefCell<Option<Buffers>> = const { RefCell::new(None) };
 }
 
-impl Scan {
-    pub(super) fn new() -> Self {
+impl<'t> Scan<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
         Self {
+            text,
             buffers: SPARE.take().unwrap_or_default(),
             too_long: false,
-            others_by_place: OnceCell::new(),
             lower_text: OnceCell::new(),
         }
     }
@@ -93,22 +93,12 @@ impl Scan {
     }
 
     /// Returns the scanned text in lower case.
-    pub(super) fn lower_text(&self, text: &str) -> &[u8] {
-        self.lower_text.get_or_init(|| lower_text(text))
-    }
-
-    /// Returns the candidates of the class [`Class::Other`] sorted by place. Most texts do not need
-    /// them.
-    pub(super) fn others_by_place(&self) -> &[Candidate] {
-        self.others_by_place.get_or_init(|| {
-            let mut others = self.buffers.candidates.in_class(Class::Other).to_vec();
-            others.sort_unstable_by_key(|candidate| candidate.start);
-            others
-        })
+    pub(super) fn lower_text(&self) -> &[u8] {
+        self.lower_text.get_or_init(|| lower_text(self.text))
     }
 }
 
-impl Drop for Scan {
+impl Drop for Scan<'_> {
     fn drop(&mut self) {
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.folded.shrink(SPARE_BYTES);

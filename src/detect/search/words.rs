@@ -497,7 +497,7 @@ mod tests {
             words.find(&text_folded, &mut Vec::new(), |hit| {
                 found.push((
                     text_folded.place(hit.start),
-                    text_folded.end(hit.end),
+                    text_folded.place(hit.end - 1) + 1,
                     hit.word,
                 ));
             });

@@ -6,14 +6,13 @@ use super::reachable::ReachableSums;
 use super::window::{Event, WINDOW_BYTES_WIDE, sort, windows};
 use super::wording::{Model, is_english};
 use super::{Spec, Sum, ordered};
-use crate::detect::search::{Class, Engine, Phrase, RegionSearch, RulePlaces, Scan};
+use crate::detect::search::{
+    ANCHOR_WEIGHT, Class, Cost, Engine, Phrase, RulePlaces, Scan, TextSearch,
+};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
 use crate::text::{QuotedMentions, REJOINED, Reading, Suspicion, Text};
 
-/// Minimum weight of an anchor. No sum is reached without an anchor, so other phrases are only
-/// searched for around them.
-const ANCHOR: i32 = 32;
 /// Minimum length of a key that is examined.
 const KEY_BYTES: usize = 40;
 /// Distance around an anchor in which other phrases are searched for.
@@ -22,9 +21,11 @@ const AROUND_BYTES: usize = 700;
 /// Maps a part of a reading to its place in the text.
 type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
-/// All signal rules of a rule set, without the search for their phrases.
+/// All signal rules of a rule set, without the search for their anchors.
 #[derive(Debug)]
 pub(in crate::detect) struct Signals {
+    /// The search for all phrases that are not anchors. Most texts have no anchor and no need of it.
+    others: Engine,
     /// For each phrase: its rule, the number of its intent, and its weight.
     weights: Vec<(usize, u32, i32)>,
     /// Number of intents.
@@ -101,11 +102,12 @@ impl SumRule {
 }
 
 impl Signals {
-    /// Prepares the rules and adds their phrases to those that are searched for.
+    /// Prepares the rules and adds their anchors to the phrases that are searched for in all texts.
     pub(in crate::detect) fn new<'s>(
         rules: &[(usize, &'s Spec)],
         phrases: &mut Vec<Phrase<'s>>,
     ) -> Self {
+        let mut others = Vec::new();
         let mut weights = Vec::new();
         let mut command_phrases = Vec::new();
         let mut wording_specs = Vec::new();
@@ -130,17 +132,15 @@ impl Signals {
                 }
                 Spec::Phrase(phrase) => {
                     let intent = intent_number(&phrase.intent);
-                    // Texts are full of commands to run: only those near other signals are
-                    // examined.
-                    let is_anchor = phrase.weight >= ANCHOR && !phrase.orders_command;
-                    let class = if is_anchor {
-                        Class::Anchor
-                    } else {
-                        Class::Other
-                    };
+                    let class = Class::of_signal(phrase.weight, phrase.orders_command);
                     if phrase.orders_command {
                         command_phrases.push(weights.len());
                     }
+                    let phrases = if class == Class::Anchor {
+                        &mut *phrases
+                    } else {
+                        &mut others
+                    };
                     phrases.push(Phrase {
                         number: weights.len(),
                         class,
@@ -172,6 +172,7 @@ impl Signals {
             Wording { model, rules }
         });
         Self {
+            others: Engine::new(&others),
             weights,
             intents: intents.len(),
             command_phrases,
@@ -193,16 +194,16 @@ impl Signals {
         place: &Place<'_>,
         way: Option<Suspicion>,
     ) -> Vec<Event> {
-        let text = searched.text;
+        let text = searched.scan.text;
         let mut events = Vec::new();
-        self.find(searched, Class::Anchor, 0..text.len(), place, &mut events);
+        self.find_anchors(searched, place, &mut events);
         if let Some(wording) = &self.wording {
             self.add_wording_events(wording, text, &mut events);
         }
         if place.trial {
-            self.find(searched, Class::Other, 0..text.len(), place, &mut events);
+            self.find_all_others(text, &(0..text.len()), place, &mut events);
         } else {
-            self.find_others(searched, place, way, &mut events);
+            self.find_others(text, place, way, &mut events);
         }
         sort(&mut events);
         events
@@ -211,24 +212,24 @@ impl Signals {
     /// Adds the signals of the class [`Class::Other`] that could contribute to a sum.
     fn find_others(
         &self,
-        searched: &SearchedText<'_>,
+        text: &str,
         place: &Place<'_>,
         way: Option<Suspicion>,
         events: &mut Vec<Event>,
     ) {
         let anchors = events.len();
-        let regions = anchor_regions(searched.text, events);
+        let regions = anchor_regions(text, events);
         // Signals of regions with a smaller distance may be in one window.
         let is_near = |a: &Range<usize>, b: &Range<usize>| b.start < a.end + WINDOW_BYTES_WIDE;
         for group in regions.chunk_by(is_near) {
-            self.find_in_group(group, searched, place, way, events);
+            self.find_in_group(group, text, place, way, events);
         }
         // A search that was not completed counts everywhere, so that sums can be reached where none
         // could before.
         if events.iter().skip(anchors).any(|event| event.everywhere) {
             events.truncate(anchors);
             for region in regions {
-                self.find(searched, Class::Other, region, place, events);
+                self.find_all_others(text, &region, place, events);
             }
         }
     }
@@ -238,7 +239,7 @@ impl Signals {
     fn find_in_group(
         &self,
         group: &[Range<usize>],
-        searched: &SearchedText<'_>,
+        text: &str,
         place: &Place<'_>,
         way: Option<Suspicion>,
         events: &mut Vec<Event>,
@@ -254,20 +255,19 @@ impl Signals {
             .iter()
             .filter(|event| event.everywhere || overlap(&event.span(), &surroundings))
             .for_each(|event| sums.add_signal(event.intent, event.weight));
-        let rules_of = |region| {
-            searched
-                .engine
-                .rule_places(searched.scan, Class::Other, region)
-        };
-        let rules_by_region: Vec<Vec<RulePlaces<'_>>> = group.iter().map(rules_of).collect();
-        rules_by_region
+        let scans: Vec<Scan<'_>> = group
+            .iter()
+            .map(|region| self.others.scan(part(text, region)))
+            .collect();
+        let rules_of = |scan| self.others.rule_places(scan, Class::Other);
+        let rules_by_scan: Vec<Vec<RulePlaces<'_>>> = scans.iter().map(rules_of).collect();
+        rules_by_scan
             .iter()
             .flatten()
             .filter_map(|rule| self.weights.get(rule.number()))
             .for_each(|(_, intent, weight)| sums.add_phrase(*intent, *weight));
-        for (region, rules) in group.iter().zip(rules_by_region) {
-            let mut search =
-                RegionSearch::new(Class::Other, searched.scan, searched.text, region.clone());
+        for ((region, scan), rules) in group.iter().zip(&scans).zip(rules_by_scan) {
+            let mut search = TextSearch::new(Class::Other, scan);
             for rule in rules {
                 let phrase = rule.number();
                 let Some((_, intent, weight)) = self.weights.get(phrase).copied() else {
@@ -279,7 +279,8 @@ impl Signals {
                     continue;
                 }
                 search.run(rule, |span| {
-                    let event = self.event(searched.text, phrase, span, region, place);
+                    let span = span.map(|span| shift(span, region.start));
+                    let event = self.event(text, phrase, span, region, place);
                     events.extend(event.inspect(|event| sums.add_signal(intent, event.weight)));
                 });
             }
@@ -314,21 +315,38 @@ impl Signals {
         }
     }
 
-    fn find(
+    /// Adds all anchors of a text.
+    fn find_anchors(
         &self,
-        searched: &SearchedText<'_>,
-        class: Class,
-        region: Range<usize>,
+        SearchedText { scan, engine }: &SearchedText<'_>,
         place: &Place<'_>,
         events: &mut Vec<Event>,
     ) {
-        searched.engine.search(
-            searched.scan,
-            class,
-            searched.text,
-            region.clone(),
-            |phrase, span| events.extend(self.event(searched.text, phrase, span, &region, place)),
-        );
+        let text = scan.text;
+        engine.search(scan, Class::Anchor, |phrase, span| {
+            events.extend(self.event(text, phrase, span, &(0..text.len()), place));
+        });
+    }
+
+    /// Adds all other signals of a region of a text.
+    fn find_all_others(
+        &self,
+        text: &str,
+        region: &Range<usize>,
+        place: &Place<'_>,
+        events: &mut Vec<Event>,
+    ) {
+        let scan = self.others.scan(part(text, region));
+        self.others.search(&scan, Class::Other, |phrase, span| {
+            let span = span.map(|span| shift(span, region.start));
+            events.extend(self.event(text, phrase, span, region, place));
+        });
+    }
+
+    /// Returns the cost of the search for phrases that are not anchors, by the numbers of the
+    /// phrases.
+    pub(in crate::detect) fn costs_of_others(&self, text: &str) -> Vec<(usize, Cost)> {
+        self.others.costs(&self.others.scan(text), Class::Other)
     }
 
     /// Returns the signal of a phrase that was found in a region; `None` if the phrase requires a
@@ -363,17 +381,25 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// A text in which phrases have been searched for.
+/// Returns a part of a text that consists of whole characters.
+fn part<'t>(text: &'t str, part: &Range<usize>) -> &'t str {
+    text.get(part.clone()).unwrap_or_default()
+}
+
+fn shift(span: Range<usize>, by: usize) -> Range<usize> {
+    span.start + by..span.end + by
+}
+
+/// A text in which anchors have been searched for.
 pub(in crate::detect) struct SearchedText<'s> {
-    pub(in crate::detect) text: &'s str,
-    pub(in crate::detect) scan: &'s Scan,
+    pub(in crate::detect) scan: &'s Scan<'s>,
     pub(in crate::detect) engine: &'s Engine,
 }
 
 /// Returns the parts of a text around signals, in whole characters.
 fn anchor_regions(text: &str, events: &[Event]) -> Vec<Range<usize>> {
     // Weak signals of the model of wording do not open regions: up to one text in fifty has one.
-    let anchors = events.iter().filter(|event| event.weight >= ANCHOR);
+    let anchors = events.iter().filter(|event| event.weight >= ANCHOR_WEIGHT);
     let mut spans: Vec<Range<usize>> = anchors.map(Event::span).collect();
     spans.sort_by_key(|span| span.start);
     let mut regions: Vec<Range<usize>> = Vec::new();
@@ -463,16 +489,22 @@ impl Signals {
             }));
         }
         let before = matches.len();
-        self.match_all_sums(searched.text, &mut events, place, (way, locate), matches);
+        self.match_all_sums(
+            searched.scan.text,
+            &mut events,
+            place,
+            (way, locate),
+            matches,
+        );
         if matches.len() == before || place.trial || place.inbound().hidden {
             return;
         }
         // Samples of attacks are excluded before anything is added up, so that they do not mask
         // signals next to them.
         let is_read_by_people = way.is_none_or(|way| way == Suspicion::Usual);
-        let quoted = QuotedMentions::new(searched.text);
+        let quoted = QuotedMentions::new(searched.scan.text);
         let quoted_as_received = QuotedMentions::new(text.raw());
-        let is_raw = std::ptr::eq(searched.text, text.raw());
+        let is_raw = std::ptr::eq(searched.scan.text, text.raw());
         let is_mention = |quoted: &QuotedMentions<'_>, event: &Event, span: &Range<usize>| {
             quoted.contains(span) || event.is_estimate && quoted.fills(span)
         };
@@ -496,7 +528,13 @@ impl Signals {
             events
                 .iter_mut()
                 .for_each(|event| event.is_reported = false);
-            self.match_all_sums(searched.text, &mut events, place, (way, locate), matches);
+            self.match_all_sums(
+                searched.scan.text,
+                &mut events,
+                place,
+                (way, locate),
+                matches,
+            );
         }
     }
 
