@@ -15,6 +15,7 @@ mod escape;
 mod facts;
 mod glob;
 mod html;
+mod lines;
 mod markdown;
 mod origins;
 mod presentational_attrs;

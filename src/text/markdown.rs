@@ -7,6 +7,7 @@ mod link;
 
 use std::ops::Range;
 
+use super::lines::lines;
 use super::presentational_attrs::{ALT_BYTES, is_prose};
 use super::{Facts, contains};
 
@@ -63,21 +64,18 @@ pub(super) fn find_hidden(
 /// Finds definitions at the start of lines: `[label]: target "title"`, `[^note]: text`.
 fn find_definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut labels = 0;
-    let mut at = 0;
-    // Whether a definition may begin on this line: within a paragraph, it is part of the paragraph.
-    let mut next_may_begin = true;
+    let mut line_before = "";
     let mut definition_end = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
+    for (start, line) in lines(text) {
         if start < definition_end {
             continue;
         }
-        let inner = line.trim_start_matches([' ', '>', '-', '*', '+', '\t']);
-        let may_begin = std::mem::replace(
-            &mut next_may_begin,
-            inner.trim().is_empty() || inner.starts_with('#'),
-        );
+        let before = std::mem::replace(&mut line_before, line);
+        if memchr::memchr(b'[', line.as_bytes()).is_none() {
+            continue;
+        }
+        let at = start + line.len();
+        let inner = without_list_marks(line);
         let indent = line.len() - inner.len();
         let spaces = line.bytes().take_while(|b| *b == b' ').count();
         if spaces > 3 || indent > 12 || !inner.starts_with('[') {
@@ -106,7 +104,9 @@ fn find_definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
         let Some(definition) = link::read_definition(text, after) else {
             continue;
         };
-        next_may_begin = may_begin;
+        // Within a paragraph, it is part of the paragraph.
+        let may_begin = ends_paragraph(before);
+        line_before = before;
         definition_end = definition.end;
         let target = text.get(definition.target.clone()).unwrap_or_default();
         let is_empty_target = matches!(
@@ -146,6 +146,16 @@ fn find_definitions(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
             cuts.push((title, ""));
         }
     }
+}
+
+fn without_list_marks(line: &str) -> &str {
+    line.trim_start_matches([' ', '>', '-', '*', '+', '\t'])
+}
+
+/// Reports whether the line after this one is not part of the same paragraph.
+fn ends_paragraph(line: &str) -> bool {
+    let inner = without_list_marks(line);
+    inner.trim().is_empty() || inner.starts_with('#')
 }
 
 /// Returns how many of the following bytes belong to a footnote: its indented continuation lines.

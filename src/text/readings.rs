@@ -29,6 +29,7 @@ mod packed;
 mod radix;
 mod regions;
 mod respelled;
+mod scattered;
 mod source_map;
 mod spaced;
 mod spelled;

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::lines::lines;
 use super::{Facts, contains};
 
 /// How HTML occurs in a text.
@@ -436,15 +437,15 @@ pub(super) fn code_ranges(text: &str, facts: &Facts) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut fence: Option<(usize, &str)> = None;
     let mut in_comment = false;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let trimmed = line.trim();
+    for (start, line) in lines(text) {
         if in_comment {
             in_comment = !line.contains("-->");
             continue;
         }
+        if memchr::memchr3(b'`', b'~', b'<', line.as_bytes()).is_none() {
+            continue;
+        }
+        let trimmed = line.trim();
         match fence {
             Some((opened, mark)) => {
                 if trimmed.starts_with(mark)
@@ -452,7 +453,7 @@ pub(super) fn code_ranges(text: &str, facts: &Facts) -> Vec<Range<usize>> {
                         .trim_start_matches(mark.get(..1).unwrap_or_default())
                         .is_empty()
                 {
-                    ranges.push(opened..at);
+                    ranges.push(opened..start + line.len());
                     fence = None;
                 }
             }
@@ -480,7 +481,7 @@ pub(super) fn code_ranges(text: &str, facts: &Facts) -> Vec<Range<usize>> {
 /// Finds the code spans of one line.
 fn find_code_spans(line: &str, start: usize, ranges: &mut Vec<Range<usize>>) {
     let mut open: Option<usize> = None;
-    for (at, _) in line.match_indices('`') {
+    for at in memchr::memchr_iter(b'`', line.as_bytes()) {
         match open.take() {
             Some(from) => ranges.push(start + from..start + at + 1),
             None => open = Some(at),

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use super::PART_BYTES;
+use crate::text::lines::lines;
 use crate::text::presentational_attrs::is_prose;
 use crate::text::{Facts, contains};
 
@@ -35,8 +36,7 @@ pub(super) fn find(text: &str, facts: &Facts, cuts: &mut Vec<(Range<usize>, &str
 }
 
 fn find_attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
+    for (start, line) in lines(text) {
         let inner = line.trim_end();
         if inner.ends_with('}')
             && let Some(open) = inner.rfind('{')
@@ -50,7 +50,6 @@ fn find_attributes(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
                 cuts.push((start + open..start + inner.len(), ""));
             }
         }
-        start += line.len();
     }
 }
 
@@ -90,11 +89,9 @@ fn braces_length(rest: &str) -> usize {
 /// Finds cells of a row beyond those of the head.
 fn find_extra_cells(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
     let mut columns = None;
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
+    for (start, line) in lines(text) {
         let row = line.trim();
         let at = start + (line.len() - line.trim_start().len());
-        start += line.len();
         if !row.starts_with('|') {
             columns = None;
         } else if row.contains("--")
@@ -135,9 +132,11 @@ fn bar_positions(row: &str) -> Vec<usize> {
 
 /// Finds the text after a fence other than a language and options.
 pub(super) fn find_fence_text(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) {
-    let mut start = 0;
     let mut open = false;
-    for line in text.split_inclusive('\n') {
+    for (start, line) in lines(text) {
+        if memchr::memchr2(b'`', b'~', line.as_bytes()).is_none() {
+            continue;
+        }
         let inner = line.trim_start();
         let mark = inner
             .bytes()
@@ -154,7 +153,6 @@ pub(super) fn find_fence_text(text: &str, cuts: &mut Vec<(Range<usize>, &str)>) 
                 cuts.push((from..start + line.trim_end().len(), ""));
             }
         }
-        start += line.len();
     }
 }
 

@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::Facts;
 use super::source_map::MappedText;
 use super::steering_words;
+use crate::text::lines::lines;
 
 /// Maximum length of a cell that is joined, in bytes.
 const CELL_BYTES: usize = 64;
@@ -57,7 +58,7 @@ fn find_tables(text: &str, facts: &Facts, output: &mut MappedText) {
         .into_iter()
         .filter(|sign| facts.has(*sign))
         .collect();
-    let mut lines = lines(text).peekable();
+    let mut lines = trimmed_lines(text).peekable();
     while let Some(first) = lines.next() {
         let line = text.get(first.clone()).unwrap_or_default();
         let Some((separator, count)) = separators
@@ -77,7 +78,7 @@ fn find_tables(text: &str, facts: &Facts, output: &mut MappedText) {
             continue;
         }
         let mut columns = vec![Vec::new(); (count + 1).min(COLUMNS)];
-        for line in self::lines(text.get(table.clone()).unwrap_or_default()) {
+        for line in trimmed_lines(text.get(table.clone()).unwrap_or_default()) {
             split_row(
                 text,
                 &(table.start + line.start..table.start + line.end),
@@ -91,19 +92,9 @@ fn find_tables(text: &str, facts: &Facts, output: &mut MappedText) {
     }
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut line_feeds = memchr::memchr_iter(b'\n', text.as_bytes());
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let start = at;
-        if start == text.len() {
-            return None;
-        }
-        at = line_feeds
-            .next()
-            .map_or(text.len(), |line_feed| line_feed + 1);
-        Some(start..start + text.get(start..at)?.trim_end().len())
-    })
+/// Returns the places of the lines of a text, without white space at their ends.
+fn trimmed_lines(text: &str) -> impl Iterator<Item = Range<usize>> {
+    lines(text).map(|(start, line)| start..start + line.trim_end().len())
 }
 
 fn count(line: &str, separator: u8) -> Option<usize> {
@@ -257,7 +248,7 @@ mod tests {
     #[test]
     fn lines_are_without_what_ends_them() {
         for text in ["", "a", "a\n", "\n\nb\r\n c \n\n", "é\n\u{a0}\nü "] {
-            let found: Vec<&str> = lines(text).map(|line| &text[line]).collect();
+            let found: Vec<&str> = trimmed_lines(text).map(|line| &text[line]).collect();
             assert_eq!(
                 found,
                 text.split_inclusive('\n')

@@ -4,16 +4,9 @@
 use std::ops::Range;
 
 use super::encoded::{self, readable_text};
-use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, numbers, radix, regions};
+use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, numbers, radix, regions, scattered};
 use crate::text::blocks::{self, BLOCK};
 
-/// Minimum number of base64 letters that are decoded although other characters are among them.
-const SCATTERED: usize = 40;
-/// Maximum number of consecutive other characters between its letters.
-const BETWEEN: usize = 3;
-/// Maximum number of consecutive letters without a digit or a capital after a small letter; more
-/// are words, not base64.
-const WORD_LETTERS: usize = 24;
 /// Minimum number of capitals and digits in a block that is examined; a short text is one block.
 const BLOCK_SIGNS: u8 = 8;
 /// Maximum number of letters per capital in a stretch that is decoded. In the base64 of text, a
@@ -26,12 +19,9 @@ const PROBE_LETTERS: usize = 32;
 /// Number of letters that are decoded first. If a run is not packed text, their bytes rarely are
 /// text.
 const FIRST_LETTERS: usize = 12;
-/// Minimum length of a run, in letters, for which the bytes of its first letters decide that it is
-/// not UTF-8.
-const LONG_LETTERS: usize = 64;
 /// Maximum number of letters for each letter that stands for six zero bits, in a run that is
 /// recognized as UTF-16 without a byte order mark.
-const LETTERS_PER_ZERO: usize = 6;
+const LETTERS_PER_ZERO: usize = 10;
 /// Maximum number of bytes at the end that are not text: those of words after the packed text.
 const AFTER_BYTES: usize = 12;
 /// Minimum number of letters packed by UTF-7 in a text that is decoded.
@@ -56,7 +46,7 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
         .find_map(|part| radix::uuencoded(text, part.clone()));
     for span in dense
         .into_iter()
-        .flat_map(|part| find_scattered(text.as_bytes(), part))
+        .flat_map(|part| scattered::find(text.as_bytes(), part))
     {
         let stretch = text.as_bytes().get(span.clone()).unwrap_or_default();
         let (mut capitals, mut letters) = (0, 0);
@@ -176,21 +166,8 @@ impl FirstBytes {
         Some(Self(bytes))
     }
 
-    /// Reports whether text in UTF-8, or in UTF-16 with a byte order mark, can begin with these
-    /// bytes.
     fn may_be_text(&self) -> bool {
-        // In UTF-16, any byte may follow the byte order mark.
-        if self.0.starts_with(&[0xFE, 0xFF]) || self.0.starts_with(&[0xFF, 0xFE]) {
-            return true;
-        }
-        let is_valid = std::str::from_utf8(&self.0)
-            .err()
-            .is_none_or(|error| error.error_len().is_none());
-        is_valid
-            && !self
-                .0
-                .iter()
-                .any(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\t' | b'\r' | 0x1b))
+        may_begin_text(&self.0)
     }
 
     fn has_zero(&self) -> bool {
@@ -198,42 +175,24 @@ impl FirstBytes {
     }
 }
 
+/// Reports whether text in UTF-8, or in UTF-16 with a byte order mark, can begin with these bytes.
+pub(super) fn may_begin_text(bytes: &[u8]) -> bool {
+    // In UTF-16, any byte may follow the byte order mark.
+    if bytes.starts_with(&[0xFE, 0xFF]) || bytes.starts_with(&[0xFF, 0xFE]) {
+        return true;
+    }
+    let is_valid = std::str::from_utf8(bytes)
+        .err()
+        .is_none_or(|error| error.error_len().is_none());
+    is_valid
+        && !bytes
+            .iter()
+            .any(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\t' | b'\r' | 0x1b))
+}
+
 /// The value of each byte as a base64 letter.
 const VALUES: [u8; 256] =
     radix::digit_values(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
-/// The kind of each byte.
-const KINDS: [Kind; 256] = kinds();
-
-/// The kind of a byte as a base64 letter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Other,
-    Small,
-    Capital,
-    Digit,
-    Sign,
-}
-
-#[allow(
-    clippy::indexing_slicing,
-    reason = "done by the compiler, which would say so"
-)]
-const fn kinds() -> [Kind; 256] {
-    let mut kinds = [Kind::Other; 256];
-    let mut byte = 0;
-    while byte < kinds.len() {
-        kinds[byte] = match VALUES[byte] {
-            0..26 => Kind::Capital,
-            26..52 => Kind::Small,
-            52..62 => Kind::Digit,
-            62..64 => Kind::Sign,
-            _ => Kind::Other,
-        };
-        byte += 1;
-    }
-    kinds
-}
-
 /// Returns the value of a base64 letter.
 #[inline]
 fn sextet(letter: u8) -> Option<u8> {
@@ -253,8 +212,7 @@ pub(super) fn base64(run: &[u8]) -> Option<(&'static str, String)> {
         })
     };
     let is_possible = |first: Option<FirstBytes>, zero: u8| {
-        run.len() < LONG_LETTERS
-            || first.is_none_or(|first| first.may_be_text())
+        first.is_none_or(|first| first.may_be_text())
             || memchr::memchr_iter(zero, run).count() * LETTERS_PER_ZERO >= run.len()
     };
     let forward = is_possible(FirstBytes::decode(run), b'A')
@@ -290,7 +248,7 @@ const fn rot13(byte: &u8) -> u8 {
 }
 
 #[inline]
-fn is_base64(byte: u8) -> bool {
+pub(super) fn is_base64(byte: u8) -> bool {
     sextet(byte).is_some()
 }
 
@@ -312,45 +270,6 @@ fn find_dense(bytes: &[u8]) -> Vec<Range<usize>> {
         }
     }
     dense
-}
-
-/// Returns stretches of base64 letters with a few other characters between them.
-fn find_scattered(bytes: &[u8], part: Range<usize>) -> Vec<Range<usize>> {
-    let mut stretches = Vec::new();
-    let (mut start, mut end, mut letters, mut gaps, mut plain) =
-        (part.start, part.start, 0_usize, 0_usize, 0_usize);
-    let mut last = Kind::Other;
-    let part_bytes = bytes
-        .get(part.start..part.end.min(bytes.len()))
-        .unwrap_or_default();
-    for (at, byte) in (part.start..).zip(part_bytes) {
-        let kind = KINDS
-            .get(usize::from(*byte))
-            .copied()
-            .unwrap_or(Kind::Other);
-        if kind == Kind::Other {
-            continue;
-        }
-        let is_hump = kind == Kind::Digit || kind == Kind::Capital && last == Kind::Small;
-        plain = if is_hump { 0 } else { plain + 1 };
-        if at - end > BETWEEN || plain > WORD_LETTERS {
-            if letters >= SCATTERED && gaps > 0 {
-                stretches.push(start..end);
-            }
-            (letters, gaps, plain) = (0, 0, 0);
-        }
-        if letters == 0 {
-            start = at;
-        }
-        gaps += usize::from(at > end && letters > 0);
-        letters += 1;
-        end = at + 1;
-        last = kind;
-    }
-    if letters >= SCATTERED && gaps > 0 {
-        stretches.push(start..end);
-    }
-    stretches
 }
 
 /// Returns the lines of a text that contain letters in UTF-7, decoded.
@@ -493,7 +412,6 @@ mod tests {
         for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
             let packed: Vec<u8> = said.encode_utf16().flat_map(bytes).collect();
             let run = base64::engine::general_purpose::STANDARD_NO_PAD.encode(packed);
-            assert!(run.len() >= LONG_LETTERS, "{run}");
             let read = base64(run.as_bytes());
             assert!(
                 read.is_some_and(|(_, text)| text.contains("丁七万")),

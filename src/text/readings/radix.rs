@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use super::encoded::{self, readable_text};
+use super::packed::may_begin_text;
 use super::{DECODED_BYTES, Facts};
+use crate::text::blocks;
 use crate::text::facts::runs;
 
 /// Minimum length of a token that may be base85, in bytes, and maximum number of its bytes for each
@@ -67,7 +69,9 @@ pub(super) fn base85(text: &str) -> Vec<DecodedSpan> {
     for span in runs(text.as_bytes(), BASE85_BYTES, |b| b.is_ascii_graphic()) {
         let Range { start, .. } = span;
         let token = text.get(span).unwrap_or_default();
-        let signs = token.bytes().filter(|b| b.is_ascii_punctuation()).count();
+        let signs: usize = blocks::all(token.as_bytes())
+            .map(|block| usize::from(blocks::count(&block, |byte| byte.is_ascii_punctuation())))
+            .sum();
         if signs * BASE85_PER_SIGN < token.len() {
             continue;
         }
@@ -102,18 +106,28 @@ pub(super) fn base85(text: &str) -> Vec<DecodedSpan> {
     results
 }
 
-/// Reports whether letters are digits of base 85 that contain no control characters.
+/// Reports whether letters are digits of base 85 whose bytes can be the beginning of text.
 fn may_be_text(values: &[u8; 256], letters: &[u8; PROBE_LETTERS]) -> bool {
-    letters.as_chunks::<5>().0.iter().all(|group| {
-        let quad = group.iter().try_fold(0_u32, |sum, letter| {
-            Some(
-                sum.wrapping_mul(85)
-                    .wrapping_add(u32::from(digit_value(values, *letter)?)),
-            )
+    let mut bytes = [0; PROBE_LETTERS / 5 * 4];
+    for (quad, group) in bytes
+        .as_chunks_mut()
+        .0
+        .iter_mut()
+        .zip(letters.as_chunks::<5>().0)
+    {
+        let number = group.iter().try_fold(0_u32, |sum, letter| {
+            let digit = u32::from(digit_value(values, *letter)?);
+            Some(sum.wrapping_mul(85).wrapping_add(digit))
         });
-        let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
-        quad.is_some_and(|quad| quad.to_be_bytes().iter().all(is_text))
-    })
+        *quad = number.unwrap_or_default().to_be_bytes();
+        if quad
+            .iter()
+            .any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
+        {
+            return false;
+        }
+    }
+    may_begin_text(&bytes)
 }
 
 /// Returns the runs of letters and digits that are text in base58.

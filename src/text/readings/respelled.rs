@@ -332,6 +332,7 @@ fn find_cut_words(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
     let bytes = text.as_bytes();
     let is_letter = |b: &&u8| b.is_ascii_alphabetic();
     let mut words: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
+    let mut joined = String::new();
     for at in memchr::memchr2_iter(b'-', b'_', bytes) {
         let before = bytes
             .get(..at)
@@ -358,13 +359,15 @@ fn find_cut_words(text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
         else {
             continue;
         };
-        let left = to_lower(left);
-        let right = to_lower(right);
-        let word = format!("{left}{right}");
-        if vocabulary::is_word(&word)
-            && !(vocabulary::is_word(&left) && vocabulary::is_word(&right))
+        joined.clear();
+        joined.push_str(left);
+        joined.push_str(right);
+        joined.make_ascii_lowercase();
+        let is_part = |part: Option<&str>| part.is_some_and(vocabulary::is_word);
+        if vocabulary::is_word(&joined)
+            && !(is_part(joined.get(..before)) && is_part(joined.get(before..)))
         {
-            words.push((span, word.into()));
+            words.push((span, joined.clone().into()));
         }
     }
     words
