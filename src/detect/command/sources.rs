@@ -9,7 +9,7 @@ use super::wrappers::{joined_value, value_of};
 
 /// Programs, and the options whose value is a file with the text that they run. If there are none,
 /// operands are such files.
-const PROGRAM_FILES: [(&[&str], &[&str]); 7] = [
+const FILE_OPTIONS: [(&[&str], &[&str]); 7] = [
     (
         &["awk", "gawk", "mawk", "nawk", "sed", "gsed"],
         &["-f", "--file"],
@@ -60,7 +60,7 @@ impl Reader<'_> {
     /// Records the origin of the text that a program runs from a file: `awk -f x`, `psql -f x`,
     /// `ansible-playbook x`.
     pub(super) fn run_text_file(&mut self, facts: &mut Facts, arguments: &[Field], input: &Value) {
-        let Some((_, options)) = PROGRAM_FILES
+        let Some((_, options)) = FILE_OPTIONS
             .iter()
             .find(|(programs, _)| programs.contains(&facts.program.as_str()))
         else {
