@@ -71,6 +71,19 @@ static OUTLINES: LazyLock<Box<Outlines>> = LazyLock::new(|| {
 
 struct Outlines([[u64; 11]; LONGEST + 1]);
 
+/// The letters of each telling word and of each word of the spelling alphabet, one bit for each
+/// letter.
+static LETTER_SETS: LazyLock<QuickSet<u32>> = LazyLock::new(|| {
+    let words = cipher::TELLING.into_iter().chain(SPELLING);
+    words.map(|word| letter_set(word.as_bytes())).collect()
+});
+
+fn letter_set(letters: &[u8]) -> u32 {
+    letters
+        .iter()
+        .fold(0, |set, letter| set | 1 << (letter & 0x1f))
+}
+
 impl Outlines {
     /// Reports whether a word of this length, with these letters at its ends, may be among them.
     #[inline]
@@ -160,7 +173,9 @@ pub(super) fn telling_matcher() -> impl Fn(&[u8]) -> bool {
 #[cold]
 fn reveals_respelling(letters: &[u8], matches_outline: bool, ends_in_ay: bool) -> bool {
     std::str::from_utf8(letters).is_ok_and(|letters| {
-        matches_outline && (unscramble(letters).is_some() || is_spelling_word(letters))
+        matches_outline
+            && LETTER_SETS.contains(&letter_set(letters.as_bytes()))
+            && (unscramble(letters).is_some() || is_spelling_word(letters))
             || ends_in_ay && is_pig_latin(letters)
     })
 }
