@@ -2,6 +2,7 @@
 //! reach together.
 
 mod engine;
+mod negation;
 mod ordered;
 mod reachable;
 mod window;
@@ -41,6 +42,8 @@ pub struct Phrase {
     pub weight: i32,
     /// Whether the phrase counts only if the command after it is one that command rules refuse.
     pub orders_command: bool,
+    /// Whether the phrase does not count after a negation.
+    pub negatable: bool,
     pub(super) search: search::Spec,
 }
 
@@ -232,6 +235,7 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         intent: intent?.value,
         weight: weight?,
         orders_command,
+        negatable: table.boolean("negatable").unwrap_or(false),
         search: search_spec.ok().filter(|_| valid)?,
     })
 }

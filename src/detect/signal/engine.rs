@@ -1,23 +1,21 @@
 //! Searches for all signals at once, in every reading of a text, and adds them up.
 
+mod around_anchors;
+
 use std::ops::Range;
 
+use super::negation::is_negated;
 use super::reachable::ReachableSums;
-use super::window::{Event, WINDOW_BYTES_WIDE, sort, windows};
+use super::window::{Event, sort, windows};
 use super::wording::{Model, is_english};
 use super::{Spec, Sum, ordered};
-use crate::detect::search::{
-    ANCHOR_WEIGHT, Class, Cost, Engine, Phrase, RulePlaces, Scan, TextSearch,
-};
+use crate::detect::search::{Class, Engine, Phrase, Scan};
 use crate::detect::{Match, Place};
 use crate::message::{Direction, Role};
 use crate::text::{QuotedMentions, REJOINED, Reading, Suspicion, Text};
 
 /// Minimum length of a key that is examined.
 const KEY_BYTES: usize = 40;
-/// Distance around an anchor in which other phrases are searched for.
-const AROUND_BYTES: usize = 700;
-
 /// Maps a part of a reading to its place in the text.
 type Locate<'l> = &'l dyn Fn(Range<usize>) -> Option<Range<usize>>;
 
@@ -32,6 +30,8 @@ pub(in crate::detect) struct Signals {
     intents: usize,
     /// Phrases that count depending on the command after them.
     command_phrases: Vec<usize>,
+    /// Phrases that do not count after a negation.
+    negatable_phrases: Vec<usize>,
     sums: Vec<SumRule>,
     /// The model of wording, if a rule uses it.
     wording: Option<Wording>,
@@ -110,6 +110,7 @@ impl Signals {
         let mut others = Vec::new();
         let mut weights = Vec::new();
         let mut command_phrases = Vec::new();
+        let mut negatable_phrases = Vec::new();
         let mut wording_specs = Vec::new();
         let mut sum_specs: Vec<(usize, &Sum)> = Vec::new();
         let mut intents: Vec<&'s str> = Vec::new();
@@ -135,6 +136,9 @@ impl Signals {
                     let class = Class::of_signal(phrase.weight, phrase.orders_command);
                     if phrase.orders_command {
                         command_phrases.push(weights.len());
+                    }
+                    if phrase.negatable {
+                        negatable_phrases.push(weights.len());
                     }
                     let phrases = if class == Class::Anchor {
                         &mut *phrases
@@ -176,6 +180,7 @@ impl Signals {
             weights,
             intents: intents.len(),
             command_phrases,
+            negatable_phrases,
             sums,
             wording,
         }
@@ -207,84 +212,6 @@ impl Signals {
         }
         sort(&mut events);
         events
-    }
-
-    /// Adds the signals of the class [`Class::Other`] that could contribute to a sum.
-    fn find_others(
-        &self,
-        text: &str,
-        place: &Place<'_>,
-        way: Option<Suspicion>,
-        events: &mut Vec<Event>,
-    ) {
-        let anchors = events.len();
-        let regions = anchor_regions(text, events);
-        // Signals of regions with a smaller distance may be in one window.
-        let is_near = |a: &Range<usize>, b: &Range<usize>| b.start < a.end + WINDOW_BYTES_WIDE;
-        for group in regions.chunk_by(is_near) {
-            self.find_in_group(group, text, place, way, events);
-        }
-        // A search that was not completed counts everywhere, so that sums can be reached where none
-        // could before.
-        if events.iter().skip(anchors).any(|event| event.everywhere) {
-            events.truncate(anchors);
-            for region in regions {
-                self.find_all_others(text, &region, place, events);
-            }
-        }
-    }
-
-    /// Adds the signals in regions that are close together, as long as a sum that counts them can
-    /// be reached.
-    fn find_in_group(
-        &self,
-        group: &[Range<usize>],
-        text: &str,
-        place: &Place<'_>,
-        way: Option<Suspicion>,
-        events: &mut Vec<Event>,
-    ) {
-        let Some((first, last)) = group.first().zip(group.last()) else {
-            return;
-        };
-        let surroundings = first.start.saturating_sub(WINDOW_BYTES_WIDE)
-            ..last.end.saturating_add(WINDOW_BYTES_WIDE);
-        let mut sums =
-            ReachableSums::new(&self.sums, self.intents, |sum| sum.extra_points(way, place));
-        events
-            .iter()
-            .filter(|event| event.everywhere || overlap(&event.span(), &surroundings))
-            .for_each(|event| sums.add_signal(event.intent, event.weight));
-        let scans: Vec<Scan<'_>> = group
-            .iter()
-            .map(|region| self.others.scan(part(text, region)))
-            .collect();
-        let rules_of = |scan| self.others.rule_places(scan, Class::Other);
-        let rules_by_scan: Vec<Vec<RulePlaces<'_>>> = scans.iter().map(rules_of).collect();
-        rules_by_scan
-            .iter()
-            .flatten()
-            .filter_map(|rule| self.weights.get(rule.number()))
-            .for_each(|(_, intent, weight)| sums.add_phrase(*intent, *weight));
-        for ((region, scan), rules) in group.iter().zip(&scans).zip(rules_by_scan) {
-            let mut search = TextSearch::new(Class::Other, scan);
-            for rule in rules {
-                let phrase = rule.number();
-                let Some((_, intent, weight)) = self.weights.get(phrase).copied() else {
-                    continue;
-                };
-                let matters = sums.matters(intent, weight);
-                sums.remove_phrase(intent, weight);
-                if !matters {
-                    continue;
-                }
-                search.run(rule, |span| {
-                    let span = span.map(|span| shift(span, region.start));
-                    let event = self.event(text, phrase, span, region, place);
-                    events.extend(event.inspect(|event| sums.add_signal(intent, event.weight)));
-                });
-            }
-        }
     }
 
     fn add_wording_events(&self, wording: &Wording, text: &str, events: &mut Vec<Event>) {
@@ -328,29 +255,8 @@ impl Signals {
         });
     }
 
-    /// Adds all other signals of a region of a text.
-    fn find_all_others(
-        &self,
-        text: &str,
-        region: &Range<usize>,
-        place: &Place<'_>,
-        events: &mut Vec<Event>,
-    ) {
-        let scan = self.others.scan(part(text, region));
-        self.others.search(&scan, Class::Other, |phrase, span| {
-            let span = span.map(|span| shift(span, region.start));
-            events.extend(self.event(text, phrase, span, region, place));
-        });
-    }
-
-    /// Returns the cost of the search for phrases that are not anchors, by the numbers of the
-    /// phrases.
-    pub(in crate::detect) fn costs_of_others(&self, text: &str) -> Vec<(usize, Cost)> {
-        self.others.costs(&self.others.scan(text), Class::Other)
-    }
-
     /// Returns the signal of a phrase that was found in a region; `None` if the phrase requires a
-    /// command that it does not order. A phrase without a span, whose search could not be
+    /// command that it does not order, or is negated. A phrase without a span, whose search could not be
     /// completed, counts everywhere.
     fn event(
         &self,
@@ -363,6 +269,9 @@ impl Signals {
         let (_, intent, weight) = self.weights.get(phrase)?;
         let everywhere = span.is_none() && *weight > 0;
         let mut span = span.unwrap_or_else(|| region.clone());
+        if self.negatable_phrases.contains(&phrase) && !everywhere && is_negated(text, span.start) {
+            return None;
+        }
         if self.command_phrases.contains(&phrase) {
             let command = ordered::command(text, span.end);
             let (ordered_command, rules) = text
@@ -377,41 +286,10 @@ impl Signals {
     }
 }
 
-fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
-    a.start < b.end && b.start < a.end
-}
-
-/// Returns a part of a text that consists of whole characters.
-fn part<'t>(text: &'t str, part: &Range<usize>) -> &'t str {
-    text.get(part.clone()).unwrap_or_default()
-}
-
-fn shift(span: Range<usize>, by: usize) -> Range<usize> {
-    span.start + by..span.end + by
-}
-
 /// A text in which anchors have been searched for.
 pub(in crate::detect) struct SearchedText<'s> {
     pub(in crate::detect) scan: &'s Scan<'s>,
     pub(in crate::detect) engine: &'s Engine,
-}
-
-/// Returns the parts of a text around signals, in whole characters.
-fn anchor_regions(text: &str, events: &[Event]) -> Vec<Range<usize>> {
-    // Weak signals of the model of wording do not open regions: up to one text in fifty has one.
-    let anchors = events.iter().filter(|event| event.weight >= ANCHOR_WEIGHT);
-    let mut spans: Vec<Range<usize>> = anchors.map(Event::span).collect();
-    spans.sort_by_key(|span| span.start);
-    let mut regions: Vec<Range<usize>> = Vec::new();
-    for span in spans {
-        let start = text.floor_char_boundary(span.start.saturating_sub(AROUND_BYTES));
-        let end = text.floor_char_boundary(span.end.saturating_add(AROUND_BYTES));
-        match regions.last_mut() {
-            Some(last) if start <= last.end => last.end = last.end.max(end),
-            _ => regions.push(start..end),
-        }
-    }
-    regions
 }
 
 impl Signals {
@@ -478,6 +356,9 @@ impl Signals {
         matches: &mut Vec<Match>,
     ) {
         let mut events = self.events(searched, place, way);
+        if events.is_empty() {
+            return;
+        }
         if place.trial {
             matches.extend(events.iter().filter_map(|event| {
                 let span = locate(event.span())?;
