@@ -46,7 +46,7 @@ mod tests {
             ("Do not ", true),
             ("Please don't\n", true),
             ("You must never ", true),
-            ("we’d say: don’t ever-so-kindly ", false),
+            ("we’d say: don’t ever-so-kindly ", true),
             ("Staff should not publicly ", true),
             ("Why don't you ", false),
             ("Do not forget to ", false),
