@@ -69,21 +69,14 @@ pub(crate) struct Approvals {
     read_limits: ReadLimits,
 }
 
-/// The channel by which an answer arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnsweredBy {
-    /// The agent asked its user by elicitation, in either era.
-    Elicitation,
-    /// The admin port.
-    Console,
-}
-
-impl AnsweredBy {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Elicitation => "elicitation",
-            Self::Console => "console",
-        }
+enum_with_names! {
+    /// The channel by which an answer arrived.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum AnsweredBy {
+        /// The agent asked its user by elicitation, in either era.
+        Elicitation = "elicitation",
+        /// The admin port.
+        Console = "console",
     }
 }
 

@@ -421,19 +421,3 @@ pub fn path_from_env(name: &str) -> Option<PathBuf> {
 fn user_state_home() -> Option<PathBuf> {
     path_from_env("XDG_STATE_HOME").or_else(|| Some(path_from_env("HOME")?.join(".local/state")))
 }
-
-/// Returns the name of a value in a table of names; empty if it has none.
-pub fn name_in<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
-    names
-        .iter()
-        .find(|(_, known)| *known == value)
-        .map_or("", |(name, _)| name)
-}
-
-/// Returns the value with this name in a table of names.
-pub fn value_in<T: Copy>(names: &[(&'static str, T)], name: &str) -> Option<T> {
-    names
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| *value)
-}

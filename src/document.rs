@@ -467,18 +467,27 @@ impl<'s> Table<'s> {
 
     /// Returns the value of one of a few words, if the key exists.
     pub fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
-        let text = self.string(key)?;
-        let found = words
-            .iter()
-            .find(|(word, _)| *word == text.value)
-            .map(|(_, value)| *value);
+        let word = self.string(key)?;
+        self.find(&word, words, || {
+            format!("`{}` is not a valid `{key}`", word.value)
+        })
+    }
+
+    /// Returns the value of a word; if it is not known, reports the fault with this message, and
+    /// the known words as a hint.
+    pub fn find<T: Copy>(
+        &self,
+        word: &Located<String>,
+        words: &[(&str, T)],
+        message: impl FnOnce() -> String,
+    ) -> Option<T> {
+        let found = words.iter().find(|(known, _)| *known == word.value);
         if found.is_none() {
-            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let message = format!("`{}` is not a valid `{key}`", text.value);
-            let hint = suggest(&text.value, &known);
-            self.fault_at(&text.place, message, Some(&hint));
+            let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+            let hint = suggest(&word.value, &known);
+            self.fault_at(&word.place, message(), Some(&hint));
         }
-        found
+        found.map(|(_, value)| *value)
     }
 
     pub fn table(&self, key: &str) -> Option<Self> {

@@ -2,6 +2,48 @@
 //!
 //! `src/README.md` describes the modules and their floors.
 
+/// Declares an enum whose variants have names: in files, metrics, the audit log or on the command
+/// line.
+macro_rules! enum_with_names {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis enum $Enum:ident {
+            $($(#[$variant_attribute:meta])* $Variant:ident = $name:literal,)+
+        }
+    ) => {
+        $(#[$attribute])*
+        $visibility enum $Enum {
+            $($(#[$variant_attribute])* $Variant,)+
+        }
+
+        #[allow(dead_code, reason = "few enums need all of it")]
+        impl $Enum {
+            /// Every value, in order.
+            $visibility const ALL: [Self; Self::NAMES.len()] = [$(Self::$Variant),+];
+            /// The names, in the same order.
+            $visibility const NAMES: [&'static str; [$($name),+].len()] = [$($name),+];
+            /// The names with their values.
+            $visibility const WORDS: [(&'static str, Self); Self::NAMES.len()] =
+                [$(($name, Self::$Variant)),+];
+
+            /// Returns the name.
+            $visibility const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $name,)+
+                }
+            }
+
+            /// Returns the value with this name.
+            $visibility fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$Variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
 pub mod app;
 pub mod approval;
 pub mod cli;

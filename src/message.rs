@@ -13,22 +13,14 @@ pub use json::{Json, Value, ValueKind};
 pub use splice::{Edit, quote, splice};
 pub use walk::{JsonString, Path, Role, Step, pointer};
 
-/// The direction of a message, seen from the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// To the server: arguments, and responses to the server's requests.
-    Outbound,
-    /// To the agent: results, definitions, notifications, the server's requests.
-    Inbound,
-}
-
-impl Direction {
-    /// Returns the name used in rule files, logs and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Outbound => "outbound",
-            Self::Inbound => "inbound",
-        }
+enum_with_names! {
+    /// The direction of a message, seen from the agent. Named as in rule files, logs and metrics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Direction {
+        /// To the server: arguments, and responses to the server's requests.
+        Outbound = "outbound",
+        /// To the agent: results, definitions, notifications, the server's requests.
+        Inbound = "inbound",
     }
 }
 

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 
-use crate::config::name_in;
 use crate::detect::pattern::Regex;
 use crate::message::Direction;
 
@@ -141,72 +140,41 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Severity {
-    /// Informational.
-    Info,
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-/// The action taken on a finding, ordered by how much is withheld from the receiver; the strongest
-/// action wins. The edits of inbound rules are combined: a page is stripped, then a passage is
-/// removed, then the rest is wrapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Action {
-    /// The finding is recorded.
-    Log,
-    /// The string is replaced by its plain reading.
-    Strip,
-    /// The text is kept, below a warning and between markers that it cannot forge.
-    Wrap,
-    /// The matched span is replaced by a placeholder.
-    Redact,
-    /// The matched span is removed and replaced by a warning.
-    Quarantine,
-    /// The whole block is removed and replaced by a notice.
-    Withhold,
-    /// The call waits until a person approves or denies it. Outbound only.
-    Ask,
-    /// The message is not forwarded.
-    Block,
-}
-
-impl Severity {
-    /// The words used in rule files.
-    pub const WORDS: [(&'static str, Self); 5] = [
-        ("info", Self::Info),
-        ("low", Self::Low),
-        ("medium", Self::Medium),
-        ("high", Self::High),
-        ("critical", Self::Critical),
-    ];
-
-    /// Returns the word used in rule files.
-    pub fn name(self) -> &'static str {
-        name_in(&Self::WORDS, self)
+enum_with_names! {
+    /// The severity of a finding. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Severity {
+        /// Informational.
+        Info = "info",
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        Critical = "critical",
     }
 }
 
-impl Action {
-    /// The words used in rule files.
-    pub const WORDS: [(&'static str, Self); 8] = [
-        ("log", Self::Log),
-        ("strip", Self::Strip),
-        ("wrap", Self::Wrap),
-        ("redact", Self::Redact),
-        ("quarantine", Self::Quarantine),
-        ("withhold", Self::Withhold),
-        ("ask", Self::Ask),
-        ("block", Self::Block),
-    ];
-
-    /// Returns the word used in rule files.
-    pub fn name(self) -> &'static str {
-        name_in(&Self::WORDS, self)
+enum_with_names! {
+    /// The action taken on a finding, ordered by how much is withheld from the receiver; the
+    /// strongest action wins. The edits of inbound rules are combined: a page is stripped, then a
+    /// passage is removed, then the rest is wrapped. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Action {
+        /// The finding is recorded.
+        Log = "log",
+        /// The string is replaced by its plain reading.
+        Strip = "strip",
+        /// The text is kept, below a warning and between markers that it cannot forge.
+        Wrap = "wrap",
+        /// The matched span is replaced by a placeholder.
+        Redact = "redact",
+        /// The matched span is removed and replaced by a warning.
+        Quarantine = "quarantine",
+        /// The whole block is removed and replaced by a notice.
+        Withhold = "withhold",
+        /// The call waits until a person approves or denies it. Outbound only.
+        Ask = "ask",
+        /// The message is not forwarded.
+        Block = "block",
     }
 }
 

@@ -57,24 +57,16 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    /// For information.
-    Note,
-    /// It works, but should be changed.
-    Warning,
-    /// It does not work, or does not protect.
-    Error,
-}
-
-impl Level {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+enum_with_names! {
+    /// The severity of a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    enum Level {
+        /// For information.
+        Note = "note",
+        /// It works, but should be changed.
+        Warning = "warning",
+        /// It does not work, or does not protect.
+        Error = "error",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{name_in, path_from_env, user_state_home, value_in};
+use super::{path_from_env, user_state_home};
 
 /// How approval is requested for calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,56 +45,32 @@ impl ApprovalConfig {
     }
 }
 
-/// The scope of an approval, narrowest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope {
-    /// This call only.
-    Once,
-    /// Calls of the same tool for which the same rules require approval, for the rest of the
-    /// session.
-    Session,
-    /// The same tool with the same arguments, until the gate stops.
-    Call,
-    /// The same tool with the same arguments, permanently.
-    Always,
-}
-
-impl Scope {
-    /// The names used in the config file, in approval requests and in the answers to them.
-    pub const WORDS: [(&'static str, Self); 4] = [
-        ("once", Self::Once),
-        ("session", Self::Session),
-        ("call", Self::Call),
-        ("always", Self::Always),
-    ];
-
-    /// Returns the name of the scope.
-    pub fn name(self) -> &'static str {
-        name_in(&Self::WORDS, self)
-    }
-
-    /// Returns the scope with this name.
-    pub fn named(word: &str) -> Option<Self> {
-        value_in(&Self::WORDS, word)
+enum_with_names! {
+    /// The scope of an approval, narrowest first. Named as in the config file, in approval requests
+    /// and in the answers to them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Scope {
+        /// This call only.
+        Once = "once",
+        /// Calls of the same tool for which the same rules require approval, for the rest of the
+        /// session.
+        Session = "session",
+        /// The same tool with the same arguments, until the gate stops.
+        Call = "call",
+        /// The same tool with the same arguments, permanently.
+        Always = "always",
     }
 }
 
-/// Which calls of a tool require approval, independent of rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskTool {
-    /// The first call of each session.
-    First,
-    /// Every call.
-    Always,
-    /// No call just because it is a write; rules may still require approval.
-    Never,
-}
-
-impl AskTool {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("first", Self::First),
-        ("always", Self::Always),
-        ("never", Self::Never),
-    ];
+enum_with_names! {
+    /// Which calls of a tool require approval, independent of rules. Named as in the config file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AskTool {
+        /// The first call of each session.
+        First = "first",
+        /// Every call.
+        Always = "always",
+        /// No call just because it is a write; rules may still require approval.
+        Never = "never",
+    }
 }

@@ -31,18 +31,15 @@ pub struct ClassifierConfig {
     pub passes_on_failure: bool,
 }
 
-/// Which texts are sent to a classifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassifierScope {
-    /// All texts that remain after the rules were applied.
-    All,
-    /// Texts with at least one signal, even if the signals are not sufficient for a finding.
-    Signals,
-}
-
-impl ClassifierScope {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 2] = [("all", Self::All), ("signals", Self::Signals)];
+enum_with_names! {
+    /// Which texts are sent to a classifier. Named as in the config file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ClassifierScope {
+        /// All texts that remain after the rules were applied.
+        All = "all",
+        /// Texts with at least one signal, even if the signals are not sufficient for a finding.
+        Signals = "signals",
+    }
 }
 
 impl ClassifierConfig {

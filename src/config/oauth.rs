@@ -116,25 +116,18 @@ pub struct LoginConfig {
     pub scopes: Option<Vec<String>>,
 }
 
-/// Whose login at a server is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TokenOf {
-    /// The gate's login, which all agents share.
-    #[default]
-    Gate,
-    /// One login per agent.
-    Agent,
-    /// One login per user, as identified by the agent's token.
-    User,
-}
-
-impl TokenOf {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("gate", Self::Gate),
-        ("agent", Self::Agent),
-        ("user", Self::User),
-    ];
+enum_with_names! {
+    /// Whose login at a server is used. Named as in the config file.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum TokenOf {
+        /// The gate's login, which all agents share.
+        #[default]
+        Gate = "gate",
+        /// One login per agent.
+        Agent = "agent",
+        /// One login per user, as identified by the agent's token.
+        User = "user",
+    }
 }
 
 /// The grant by which tokens are obtained.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{name_in, user_state_home, value_in};
+use super::user_state_home;
 use crate::message::hex;
 
 /// Where pinned definitions are stored: `[pins]`.
@@ -63,76 +63,44 @@ impl PinsConfig {
     }
 }
 
-/// How a definition differs from the pinned one, in ascending order of severity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ChangeClass {
-    /// The server no longer lists it.
-    Gone,
-    /// Case, white space, punctuation or a title has changed.
-    Cosmetic,
-    /// New parameters, or less restrictive ones.
-    WiderInput,
-    /// First seen, on a server whose list is already known.
-    New,
-    /// Anything else, such as a different text or more restrictive parameters.
-    Other,
-    /// The definition permits more than before: by its hints, or by verbs that modify something.
-    CapabilityGrown,
-    /// Instructions to the reader, or text that an inbound rule matches.
-    NewImperativeText,
-    /// A parameter that asks for keys, tokens, the environment, the conversation or side notes.
-    NewSecretLikeParameter,
-}
-
-impl ChangeClass {
-    /// The names used in the config file, the lock file, the audit log and metrics.
-    pub const WORDS: [(&'static str, Self); 8] = [
-        ("gone", Self::Gone),
-        ("cosmetic", Self::Cosmetic),
-        ("wider-input", Self::WiderInput),
-        ("new", Self::New),
-        ("other", Self::Other),
-        ("capability-grown", Self::CapabilityGrown),
-        ("new-imperative-text", Self::NewImperativeText),
-        ("new-secret-like-parameter", Self::NewSecretLikeParameter),
-    ];
-
-    /// Returns the name of the class.
-    pub fn name(self) -> &'static str {
-        name_in(&Self::WORDS, self)
-    }
-
-    /// Returns the class with this name.
-    pub fn named(word: &str) -> Option<Self> {
-        value_in(&Self::WORDS, word)
+enum_with_names! {
+    /// How a definition differs from the pinned one, in ascending order of severity. Named as in
+    /// the config file, the lock file, the audit log and metrics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum ChangeClass {
+        /// The server no longer lists it.
+        Gone = "gone",
+        /// Case, white space, punctuation or a title has changed.
+        Cosmetic = "cosmetic",
+        /// New parameters, or less restrictive ones.
+        WiderInput = "wider-input",
+        /// First seen, on a server whose list is already known.
+        New = "new",
+        /// Anything else, such as a different text or more restrictive parameters.
+        Other = "other",
+        /// The definition permits more than before: by its hints, or by verbs that modify
+        /// something.
+        CapabilityGrown = "capability-grown",
+        /// Instructions to the reader, or text that an inbound rule matches.
+        NewImperativeText = "new-imperative-text",
+        /// A parameter that asks for keys, tokens, the environment, the conversation or side notes.
+        NewSecretLikeParameter = "new-secret-like-parameter",
     }
 }
 
-/// What is done about a definition that has changed, in ascending order of strictness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ChangeAction {
-    /// The new definition is pinned and passes.
-    Pass,
-    /// The old definition stays in the list; the new one waits for approval.
-    Hold,
-    /// The same, and until then each call requires approval.
-    Ask,
-    /// Neither definition is listed, and calls are refused, until the new one is approved.
-    Refuse,
-}
-
-impl ChangeAction {
-    /// The names used in the config file, the audit log and metrics.
-    pub const WORDS: [(&'static str, Self); 4] = [
-        ("pass", Self::Pass),
-        ("hold", Self::Hold),
-        ("ask", Self::Ask),
-        ("refuse", Self::Refuse),
-    ];
-
-    /// Returns the name of the action.
-    pub fn name(self) -> &'static str {
-        name_in(&Self::WORDS, self)
+enum_with_names! {
+    /// What is done about a definition that has changed, in ascending order of strictness. Named as
+    /// in the config file, the audit log and metrics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum ChangeAction {
+        /// The new definition is pinned and passes.
+        Pass = "pass",
+        /// The old definition stays in the list; the new one waits for approval.
+        Hold = "hold",
+        /// The same, and until then each call requires approval.
+        Ask = "ask",
+        /// Neither definition is listed, and calls are refused, until the new one is approved.
+        Refuse = "refuse",
     }
 }
 
@@ -149,12 +117,7 @@ impl Default for ChangesConfig {
             | ChangeClass::New => ChangeAction::Pass,
             _ => ChangeAction::Hold,
         };
-        Self(
-            ChangeClass::WORDS
-                .iter()
-                .map(|(_, class)| (*class, action(*class)))
-                .collect(),
-        )
+        Self(ChangeClass::ALL.map(|class| (class, action(class))).into())
     }
 }
 

@@ -39,25 +39,18 @@ pub struct EvidenceConfig {
     pub age: Duration,
 }
 
-/// What is stored of messages for later: `evidence` of a policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EvidenceLevel {
-    /// Text in the audit log, with secrets masked.
-    #[default]
-    Redacted,
-    /// The same, and in addition every complete message, encrypted.
-    Sealed,
-    /// At most digests.
-    None,
-}
-
-impl EvidenceLevel {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("redacted", Self::Redacted),
-        ("sealed", Self::Sealed),
-        ("none", Self::None),
-    ];
+enum_with_names! {
+    /// What is stored of messages for later: `evidence` of a policy. Named as in the config file.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum EvidenceLevel {
+        /// Text in the audit log, with secrets masked.
+        #[default]
+        Redacted = "redacted",
+        /// The same, and in addition every complete message, encrypted.
+        Sealed = "sealed",
+        /// At most digests.
+        None = "none",
+    }
 }
 
 const DAY: Duration = Duration::from_secs(86_400);

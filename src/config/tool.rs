@@ -29,25 +29,21 @@ pub struct ToolConfig {
     pub limits: ToolLimits,
 }
 
-/// Which HTML texts are rendered for agents as a person would see them, without markup.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RenderPages {
-    /// Every text that contains HTML, including source files.
-    Always,
-    /// A text that is an HTML page from its beginning and does not come from a file.
-    #[default]
-    Pages,
-    Never,
+enum_with_names! {
+    /// Which HTML texts are rendered for agents as a person would see them, without markup. Named
+    /// as in the config file.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RenderPages {
+        /// Every text that contains HTML, including source files.
+        Always = "always",
+        /// A text that is an HTML page from its beginning and does not come from a file.
+        #[default]
+        Pages = "pages",
+        Never = "never",
+    }
 }
 
 impl RenderPages {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("always", Self::Always),
-        ("pages", Self::Pages),
-        ("never", Self::Never),
-    ];
-
     /// Reports whether a text that contains HTML is rendered; `is_document` is whether it is a page
     /// from its beginning.
     pub fn renders(self, is_document: bool) -> bool {
@@ -59,25 +55,18 @@ impl RenderPages {
     }
 }
 
-/// Which texts are treated as files that instruct agents (`AGENTS.md`): instructions pass, unless
-/// they hide something from the user or send data away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InstructionFiles {
-    /// Every text.
-    Always,
-    /// A text that was requested by the path or URI of such a file.
-    #[default]
-    Named,
-    Never,
-}
-
-impl InstructionFiles {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("always", Self::Always),
-        ("named", Self::Named),
-        ("never", Self::Never),
-    ];
+enum_with_names! {
+    /// Which texts are treated as files that instruct agents (`AGENTS.md`): instructions pass,
+    /// unless they hide something from the user or send data away. Named as in the config file.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum InstructionFiles {
+        /// Every text.
+        Always = "always",
+        /// A text that was requested by the path or URI of such a file.
+        #[default]
+        Named = "named",
+        Never = "never",
+    }
 }
 
 /// The settings of one argument of a tool.
@@ -97,21 +86,15 @@ pub struct ArgumentConfig {
     pub read_as: Option<ReadsAs>,
 }
 
-/// The format of paths that an argument accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathFormat {
-    /// A path from the root, without `..`.
-    Absolute,
-    /// A path relative to some folder, without `..`.
-    Relative,
-}
-
-impl PathFormat {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 2] = [
-        ("absolute-path", Self::Absolute),
-        ("relative-path", Self::Relative),
-    ];
+enum_with_names! {
+    /// The format of paths that an argument accepts. Named as in the config file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PathFormat {
+        /// A path from the root, without `..`.
+        Absolute = "absolute-path",
+        /// A path relative to some folder, without `..`.
+        Relative = "relative-path",
+    }
 }
 
 /// Whether the input schemas of tools are enforced: `[policy.NAME.schema]`.
@@ -132,29 +115,20 @@ impl Default for SchemaConfig {
     }
 }
 
-/// How an argument is interpreted, as set in the config file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadsAs {
-    Shell,
-    /// As a path in a file system.
-    Path,
-    /// As a URL that a client connects to.
-    Url,
-    /// As SQL that a database executes.
-    Sql,
-    /// As plain text that nothing acts on.
-    Text,
-}
-
-impl ReadsAs {
-    /// The names used in the config file.
-    pub const WORDS: [(&'static str, Self); 5] = [
-        ("sql", Self::Sql),
-        ("shell", Self::Shell),
-        ("path", Self::Path),
-        ("url", Self::Url),
-        ("text", Self::Text),
-    ];
+enum_with_names! {
+    /// How an argument is interpreted, as set in the config file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReadsAs {
+        Shell = "shell",
+        /// As a path in a file system.
+        Path = "path",
+        /// As a URL that a client connects to.
+        Url = "url",
+        /// As SQL that a database executes.
+        Sql = "sql",
+        /// As plain text that nothing acts on.
+        Text = "text",
+    }
 }
 
 impl PolicyConfig {

@@ -2,7 +2,7 @@
 //! texts contain.
 
 use super::{Detector, Kind, Match, Place};
-use crate::document::{Table, suggest};
+use crate::document::Table;
 use crate::text::invisible::{Invisible, find_invisible};
 use crate::text::{Suspicion, Text};
 
@@ -26,27 +26,21 @@ impl Kind for Hidden {
 
     fn read(table: &Table<'_>) -> Option<Spec> {
         let words = table.strings("any");
-        let names = Invisible::WORDS.map(|(word, _)| word);
         if words.is_empty() {
             table.missing(
                 "any",
-                &format!("a list of ways to hide text: {}", names.join(", ")),
+                &format!(
+                    "a list of ways to hide text: {}",
+                    Invisible::NAMES.join(", ")
+                ),
             );
         }
-        let mut any = Vec::new();
-        for word in &words {
-            match Invisible::WORDS
-                .iter()
-                .find(|(name, _)| *name == word.value)
-            {
-                Some((_, invisible)) => any.push(*invisible),
-                None => table.fault_at(
-                    &word.place,
-                    format!("no such way to hide text: `{}`", word.value),
-                    Some(&suggest(&word.value, &names)),
-                ),
-            }
-        }
+        let technique = |word| {
+            table.find(word, &Invisible::WORDS, || {
+                format!("no such way to hide text: `{}`", word.value)
+            })
+        };
+        let any: Vec<Invisible> = words.iter().filter_map(technique).collect();
         table.finish();
         (!any.is_empty() && any.len() == words.len()).then_some(Spec { any })
     }

@@ -4,73 +4,37 @@ use super::{AccessScope, ReadAs, command, flow, secret, shadow, signal, url, wor
 use crate::config::RenderPages;
 use crate::message::{Direction, Role};
 
-/// The part of a message a string belongs to. Names are metric labels and rule-file words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Surface {
-    /// Outbound: `params.arguments` of `tools/call`.
-    Arguments,
-    /// Outbound: any other string of a request or notification.
-    Params,
-    /// Outbound: an answer to a server's question.
-    Answer,
-    /// Inbound: text of a tool result's `content`, and of anything else that a call gives back.
-    Content,
-    /// Inbound: `structuredContent`.
-    Structured,
-    /// Inbound: tools, prompts, resources and templates as lists describe them.
-    Definition,
-    /// Inbound: `instructions` and server information.
-    Instructions,
-    /// Inbound: messages of `prompts/get`.
-    Prompt,
-    /// Inbound: contents of `resources/read`.
-    Resource,
-    /// Inbound: JSON-RPC errors, and HTTP bodies that are not JSON-RPC.
-    Error,
-    /// Inbound: log, progress and other notifications.
-    Notification,
-    /// Inbound: what a server asks of the agent or its user (elicitation, sampling, roots).
-    Question,
-    /// Either way: a string that belongs to no surface above.
-    #[default]
-    Other,
-}
-
-impl Surface {
-    /// Every surface, in order.
-    pub const ALL: [Self; 13] = [
-        Self::Arguments,
-        Self::Params,
-        Self::Answer,
-        Self::Content,
-        Self::Structured,
-        Self::Definition,
-        Self::Instructions,
-        Self::Prompt,
-        Self::Resource,
-        Self::Error,
-        Self::Notification,
-        Self::Question,
-        Self::Other,
-    ];
-
-    /// The name in rule files, the audit log and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Arguments => "arguments",
-            Self::Params => "params",
-            Self::Answer => "answer",
-            Self::Content => "content",
-            Self::Structured => "structured",
-            Self::Definition => "definition",
-            Self::Instructions => "instructions",
-            Self::Prompt => "prompt",
-            Self::Resource => "resource",
-            Self::Error => "error",
-            Self::Notification => "notification",
-            Self::Question => "question",
-            Self::Other => "other",
-        }
+enum_with_names! {
+    /// The part of a message a string belongs to. Names are metric labels and rule-file words.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Surface {
+        /// Outbound: `params.arguments` of `tools/call`.
+        Arguments = "arguments",
+        /// Outbound: any other string of a request or notification.
+        Params = "params",
+        /// Outbound: an answer to a server's question.
+        Answer = "answer",
+        /// Inbound: text of a tool result's `content`, and of anything else that a call gives back.
+        Content = "content",
+        /// Inbound: `structuredContent`.
+        Structured = "structured",
+        /// Inbound: tools, prompts, resources and templates as lists describe them.
+        Definition = "definition",
+        /// Inbound: `instructions` and server information.
+        Instructions = "instructions",
+        /// Inbound: messages of `prompts/get`.
+        Prompt = "prompt",
+        /// Inbound: contents of `resources/read`.
+        Resource = "resource",
+        /// Inbound: JSON-RPC errors, and HTTP bodies that are not JSON-RPC.
+        Error = "error",
+        /// Inbound: log, progress and other notifications.
+        Notification = "notification",
+        /// Inbound: what a server asks of the agent or its user (elicitation, sampling, roots).
+        Question = "question",
+        /// Either way: a string that belongs to no surface above.
+        #[default]
+        Other = "other",
     }
 }
 
@@ -91,8 +55,8 @@ pub struct Place<'a> {
     pub scope: Option<&'a AccessScope>,
     /// The secrets that the session has seen, with their sources.
     pub session_secrets: Option<&'a secret::SessionSecrets<'a>>,
-    /// The data that the agent has received, and the policy's labels of the tool; `None` if data flow
-    /// is not tracked.
+    /// The data that the agent has received, and the policy's labels of the tool; `None` if data
+    /// flow is not tracked.
     pub flow: Option<flow::FlowContext<'a>>,
     /// The remaining work of the message; `None` if a text is judged by itself.
     pub budget: Option<&'a work::Budget>,

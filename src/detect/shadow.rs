@@ -24,23 +24,19 @@ pub struct Spec {
     names: Vec<String>,
 }
 
-/// What a server does with the name of another server's tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NameUse {
-    /// One of its tools has the same name.
-    Same,
-    /// One of its tools has a similar-looking name, or one that looks like that of another of its
-    /// own tools.
-    Alike,
-    /// One of its texts mentions the name.
-    Named,
+enum_with_names! {
+    /// What a server does with the name of another server's tool.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum NameUse {
+        /// One of its tools has the same name.
+        Same = "same",
+        /// One of its tools has a similar-looking name, or one that looks like that of another of
+        /// its own tools.
+        Alike = "alike",
+        /// One of its texts mentions the name.
+        Named = "named",
+    }
 }
-
-const NAME_USES: [(&str, NameUse); 3] = [
-    ("same", NameUse::Same),
-    ("alike", NameUse::Alike),
-    ("named", NameUse::Named),
-];
 
 /// Names of tools and the servers that have them, indexed by their look-alike form.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +80,7 @@ impl Kind for Shadow {
         if !table.has("how") {
             table.missing("how", "`same`, `alike` or `named`");
         }
-        let how = table.choice("how", &NAME_USES);
+        let how = table.choice("how", &NameUse::WORDS);
         let names = table
             .strings("names")
             .into_iter()
@@ -250,13 +246,10 @@ mod tests {
     use crate::detect::{Details, InboundDetails};
 
     fn detector() -> Box<dyn Detector> {
-        let specs: Vec<Spec> = NAME_USES
-            .iter()
-            .map(|(_, how)| Spec {
-                how: *how,
-                names: vec!["TodoWrite".into()],
-            })
-            .collect();
+        let specs = NameUse::ALL.map(|how| Spec {
+            how,
+            names: vec!["TodoWrite".into()],
+        });
         Shadow::build(&specs.iter().enumerate().collect::<Vec<_>>()).unwrap()
     }
 

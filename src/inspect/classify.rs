@@ -59,42 +59,24 @@ pub struct Classified {
     pub duration: Duration,
 }
 
-/// The reason why there are no scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassifierFailure {
-    /// There was no response in time.
-    Timeout,
-    /// All concurrency slots were in use until the timeout.
-    Busy,
-    /// The classifier could not be reached, or the connection broke.
-    Unreachable,
-    /// The response was not the requested scores.
-    BadAnswer,
-    /// The message contains more text than is scored at once.
-    TooLarge,
+enum_with_names! {
+    /// The reason why there are no scores. Named as in the audit log and metrics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ClassifierFailure {
+        /// There was no response in time.
+        Timeout = "timeout",
+        /// All concurrency slots were in use until the timeout.
+        Busy = "busy",
+        /// The classifier could not be reached, or the connection broke.
+        Unreachable = "unreachable",
+        /// The response was not the requested scores.
+        BadAnswer = "bad-answer",
+        /// The message contains more text than is scored at once.
+        TooLarge = "too-large",
+    }
 }
 
 impl ClassifierFailure {
-    /// All variants.
-    pub const ALL: [Self; 5] = [
-        Self::Timeout,
-        Self::Busy,
-        Self::Unreachable,
-        Self::BadAnswer,
-        Self::TooLarge,
-    ];
-
-    /// Returns the name in the audit log and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Busy => "busy",
-            Self::Unreachable => "unreachable",
-            Self::BadAnswer => "bad-answer",
-            Self::TooLarge => "too-large",
-        }
-    }
-
     fn describe(self) -> &'static str {
         match self {
             Self::Timeout => "did not answer in time",

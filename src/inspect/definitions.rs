@@ -22,45 +22,23 @@ pub use listed::{ListComparison, ListedDefinition};
 pub(super) use held::HeldCallCheck as HeldCalls;
 pub(super) use listed::Reader;
 
-/// The kind of a definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    Tool,
-    Prompt,
-    Resource,
-    /// A resource template.
-    Template,
-    /// The server itself: its instructions and its own description. Named by the method that
-    /// requests it.
-    Server,
+enum_with_names! {
+    /// The kind of a definition. Named as in the lock file, in the audit log and on the command
+    /// line.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Kind {
+        Tool = "tool",
+        Prompt = "prompt",
+        Resource = "resource",
+        /// A resource template.
+        Template = "template",
+        /// The server itself: its instructions and its own description. Named by the method that
+        /// requests it.
+        Server = "server",
+    }
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [
-        Self::Tool,
-        Self::Prompt,
-        Self::Resource,
-        Self::Template,
-        Self::Server,
-    ];
-
-    /// Returns the word used in the lock file, in the audit log and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Prompt => "prompt",
-            Self::Resource => "resource",
-            Self::Template => "template",
-            Self::Server => "server",
-        }
-    }
-
-    /// Returns the kind with this name.
-    pub fn from_name(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == word)
-    }
-
     /// Returns the method that lists the kind, the member of the result that contains the list, and
     /// the member that names each entry (2025-11-25, `schema.ts`).
     fn list_location(self) -> Option<(&'static str, &'static str, &'static str)> {

@@ -1,6 +1,5 @@
 //! Reasons why a part of a message was not inspected, and the policy's choice to block it.
 
-use crate::config::name_in;
 use crate::detect::Surface;
 use crate::message::Message;
 use crate::rules::{Action, Severity};
@@ -8,74 +7,48 @@ use crate::rules::{Action, Severity};
 use super::finding::GateFinding;
 use super::{Coverage, Inspection, Refusal, Uninspected};
 
-/// The reason why a part of a message was not inspected: a label of metrics, and a word in the
-/// audit log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SkipReason {
-    /// Image, audio or compiled data, from which no text can be read.
-    Binary,
-    /// Data that is not encoded as declared.
-    Undecodable,
-    /// Encrypted data.
-    Encrypted,
-    /// An archive or document within an archive.
-    Nested,
-    /// An archive with more members than are opened.
-    TooManyMembers,
-    /// A member of an archive that is longer than the limit for decompression.
-    TooLong,
-    /// More text in binary data than is judged.
-    TooMuchText,
-    /// The message exceeded its budget of decompressed or judged bytes.
-    OverBudget,
-    /// Too many or too long `data:` URLs.
-    DataAddress,
-    /// A path that was judged by its text only: where its links lead is known on another machine.
-    Links,
-    /// The tool's schema has more parts than are followed.
-    SchemaTooLarge,
-    /// The tool's schema refers to other documents.
-    SchemaRemoteReference,
-    /// The tool's schema has dynamic references.
-    SchemaDynamicReference,
-    /// The tool's schema contains another one with its own URI.
-    SchemaEmbedded,
-    /// The tool's schema exceeds the length limit.
-    SchemaTooLong,
-    /// The tool's schema is not JSON.
-    SchemaUnreadable,
-    /// The tool's schema uses an unknown dialect.
-    SchemaDialect,
-    /// The tool's schema is invalid.
-    SchemaInvalid,
-}
-
-impl SkipReason {
-    /// All reasons with their words.
-    pub const WORDS: [(&'static str, Self); 18] = [
-        ("binary", Self::Binary),
-        ("undecodable", Self::Undecodable),
-        ("encrypted", Self::Encrypted),
-        ("nested", Self::Nested),
-        ("too-many-members", Self::TooManyMembers),
-        ("too-long", Self::TooLong),
-        ("too-much-text", Self::TooMuchText),
-        ("over-budget", Self::OverBudget),
-        ("data-address", Self::DataAddress),
-        ("links", Self::Links),
-        ("schema-too-large", Self::SchemaTooLarge),
-        ("schema-remote-reference", Self::SchemaRemoteReference),
-        ("schema-dynamic-reference", Self::SchemaDynamicReference),
-        ("schema-embedded", Self::SchemaEmbedded),
-        ("schema-too-long", Self::SchemaTooLong),
-        ("schema-unreadable", Self::SchemaUnreadable),
-        ("schema-dialect", Self::SchemaDialect),
-        ("schema-invalid", Self::SchemaInvalid),
-    ];
-
-    /// Returns the word for the reason.
-    pub fn name(self) -> &'static str {
-        name_in(&Self::WORDS, self)
+enum_with_names! {
+    /// The reason why a part of a message was not inspected: a label of metrics, and a word in the
+    /// audit log.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum SkipReason {
+        /// Image, audio or compiled data, from which no text can be read.
+        Binary = "binary",
+        /// Data that is not encoded as declared.
+        Undecodable = "undecodable",
+        /// Encrypted data.
+        Encrypted = "encrypted",
+        /// An archive or document within an archive.
+        Nested = "nested",
+        /// An archive with more members than are opened.
+        TooManyMembers = "too-many-members",
+        /// A member of an archive that is longer than the limit for decompression.
+        TooLong = "too-long",
+        /// More text in binary data than is judged.
+        TooMuchText = "too-much-text",
+        /// The message exceeded its budget of decompressed or judged bytes.
+        OverBudget = "over-budget",
+        /// Too many or too long `data:` URLs.
+        DataAddress = "data-address",
+        /// A path that was judged by its text only: where its links lead is known on another
+        /// machine.
+        Links = "links",
+        /// The tool's schema has more parts than are followed.
+        SchemaTooLarge = "schema-too-large",
+        /// The tool's schema refers to other documents.
+        SchemaRemoteReference = "schema-remote-reference",
+        /// The tool's schema has dynamic references.
+        SchemaDynamicReference = "schema-dynamic-reference",
+        /// The tool's schema contains another one with its own URI.
+        SchemaEmbedded = "schema-embedded",
+        /// The tool's schema exceeds the length limit.
+        SchemaTooLong = "schema-too-long",
+        /// The tool's schema is not JSON.
+        SchemaUnreadable = "schema-unreadable",
+        /// The tool's schema uses an unknown dialect.
+        SchemaDialect = "schema-dialect",
+        /// The tool's schema is invalid.
+        SchemaInvalid = "schema-invalid",
     }
 }
 

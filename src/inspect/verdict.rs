@@ -15,27 +15,15 @@ use super::memory::SessionUpdate;
 use super::result_size::ResultSize;
 use super::skip_reason::SkipReason;
 
-/// Whether verdicts are enforced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Verdicts are only recorded; every message that can be parsed passes.
-    Observe,
-    /// Verdicts are enforced.
-    #[default]
-    Enforce,
-}
-
-impl Mode {
-    /// The words used in the config file.
-    pub const WORDS: [(&'static str, Self); 2] =
-        [("observe", Self::Observe), ("enforce", Self::Enforce)];
-
-    /// Returns the word used in the config file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Enforce => "enforce",
-        }
+enum_with_names! {
+    /// Whether verdicts are enforced. Named as in the config file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum Mode {
+        /// Verdicts are only recorded; every message that can be parsed passes.
+        Observe = "observe",
+        /// Verdicts are enforced.
+        #[default]
+        Enforce = "enforce",
     }
 }
 

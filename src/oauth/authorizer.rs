@@ -29,7 +29,7 @@ use super::identity;
 use super::logins::Plan;
 use super::vault::Account;
 use super::{Client, LoginError, Principal, SecretText, TokenGrant, unix_now};
-use crate::config::{HttpTransport, LoginConfig, TokenOf, name_in};
+use crate::config::{HttpTransport, LoginConfig, TokenOf};
 use crate::protocol::Context;
 use crate::record::{Event, Login};
 pub use interactive::{DeviceLogin, StartedLogin};
@@ -119,7 +119,7 @@ impl Authorizer {
     /// Returns who has a login of their own there, as named in the config: `gate`, `agent` or
     /// `user`.
     pub fn token_of(&self) -> &'static str {
-        name_in(&TokenOf::WORDS, self.login.token_of)
+        self.login.token_of.name()
     }
 
     /// Returns the principal whose login is used for a call.

@@ -99,9 +99,8 @@ impl Lock {
 fn read_pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     let hint = "each pin has `upstream`, `kind`, `name`, `sha256` and `definition`";
     let upstream = table.required("upstream", hint);
-    let words = Kind::ALL.map(|kind| (kind.name(), kind));
     table.require("kind", hint);
-    let kind = table.choice("kind", &words);
+    let kind = table.choice("kind", &Kind::WORDS);
     let name = table.required("name", hint);
     let kind = kind?;
     let content = if table.has("definition") || !table.has("held") {
@@ -111,16 +110,9 @@ fn read_pin(table: &Table<'_>) -> Option<(String, Key, Pin)> {
     };
     let held = if table.has("held") {
         let classes = table.strings("held").into_iter().filter_map(|word| {
-            let class = ChangeClass::named(&word.value);
-            if class.is_none() {
-                let known_words = ChangeClass::WORDS.map(|(word, _)| word);
-                table.fault_at(
-                    &word.place,
-                    format!("no such class: `{}`", word.value),
-                    Some(&document::suggest(&word.value, &known_words)),
-                );
-            }
-            class
+            table.find(&word, &ChangeClass::WORDS, || {
+                format!("no such class: `{}`", word.value)
+            })
         });
         let classes = classes.collect();
         read_content(table, "held_", kind).map(|content| PendingDefinition { content, classes })

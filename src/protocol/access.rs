@@ -22,27 +22,20 @@ pub struct Access {
     nearest: Box<[Arc<AccessConfig>]>,
 }
 
-/// The kind of an item that a caller can use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ItemKind {
-    /// A tool, by name.
-    Tool,
-    /// A prompt, by name.
-    Prompt,
-    /// A resource or resource template, by URI.
-    Resource,
+enum_with_names! {
+    /// The kind of an item that a caller can use. Named as in the audit log.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ItemKind {
+        /// A tool, by name.
+        Tool = "tool",
+        /// A prompt, by name.
+        Prompt = "prompt",
+        /// A resource or resource template, by URI.
+        Resource = "resource",
+    }
 }
 
 impl ItemKind {
-    /// Returns the name in the audit log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Prompt => "prompt",
-            Self::Resource => "resource",
-        }
-    }
-
     fn list<T>(self, lists: &Lists<T>) -> &T {
         match self {
             Self::Tool => &lists.tools,

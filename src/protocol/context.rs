@@ -147,22 +147,14 @@ impl fmt::Display for AuditId {
     }
 }
 
-/// The generation of MCP that a peer uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Era {
-    /// With `initialize` and sessions: 2024-11-05 to 2025-11-25.
-    Legacy,
-    /// Without sessions, each request complete in itself: 2026-07-28.
-    Modern,
-}
-
-impl Era {
-    /// Returns the name in the audit log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Legacy => "legacy",
-            Self::Modern => "modern",
-        }
+enum_with_names! {
+    /// The generation of MCP that a peer uses. Named as in the audit log.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Era {
+        /// With `initialize` and sessions: 2024-11-05 to 2025-11-25.
+        Legacy = "legacy",
+        /// Without sessions, each request complete in itself: 2026-07-28.
+        Modern = "modern",
     }
 }
 

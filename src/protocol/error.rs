@@ -6,28 +6,17 @@ use std::time::Duration;
 use super::process::{ProcessFault, ProcessFaultKind};
 use crate::message::ParseError;
 
-/// The side that is at fault: a metric label, and the basis of the status class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The agent's.
-    Agent,
-    /// The server's.
-    Server,
-    /// The gateway's own.
-    Gateway,
-}
-
-impl Side {
-    /// Every side.
-    pub const ALL: [Self; 3] = [Self::Agent, Self::Server, Self::Gateway];
-
-    /// Returns the name in the audit log and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Server => "server",
-            Self::Gateway => "gateway",
-        }
+enum_with_names! {
+    /// The side that is at fault: a metric label, and the basis of the status class. Named as in
+    /// the audit log and metrics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Side {
+        /// The agent's.
+        Agent = "agent",
+        /// The server's.
+        Server = "server",
+        /// The gateway's own.
+        Gateway = "gateway",
     }
 }
 

@@ -35,5 +35,5 @@ impl DefinitionChange<'_> {
 
 /// Returns the names of all classes, which are label values.
 pub(super) fn classes() -> impl Iterator<Item = &'static str> {
-    ChangeClass::WORDS.into_iter().map(|(word, _)| word)
+    ChangeClass::NAMES.into_iter()
 }

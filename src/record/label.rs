@@ -50,23 +50,6 @@ pub enum Values {
     Given(&'static str, usize),
 }
 
-/// Returns the first halves of pairs, such as the words of an enumeration.
-pub(super) const fn words<T: Copy, const N: usize>(
-    pairs: [(&'static str, T); N],
-) -> [&'static str; N] {
-    let mut words = [""; N];
-    let mut at = 0;
-    while at < N {
-        // The index is below the length of both.
-        #[allow(clippy::indexing_slicing)]
-        {
-            words[at] = pairs[at].0;
-        }
-        at += 1;
-    }
-    words
-}
-
 /// Values by the upstream that they are counted for, or by an empty key.
 type Scopes = HashMap<Box<str>, HashSet<Box<str>>>;
 

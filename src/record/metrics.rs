@@ -250,13 +250,13 @@ impl Metrics {
 
     /// Counts pieces of a body that are remembered: as quarantined, as untrusted and as private.
     pub(super) fn count_flow_pieces(&self, upstream: &UpstreamName, counts: [usize; 3]) {
-        for ((from, _), count) in TaintReason::WORDS
-            .iter()
+        for (from, count) in TaintReason::NAMES
+            .into_iter()
             .zip(counts)
             .filter(|(_, count)| *count > 0)
         {
             self.flow_pieces
-                .with(&[&*upstream.0, *from])
+                .with(&[&*upstream.0, from])
                 .inc_by(count as u64);
         }
     }

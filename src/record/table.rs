@@ -3,9 +3,9 @@
 
 use super::approval::{OUTCOMES, WAYS};
 use super::label::Values::{Fixed, Given, Named};
-use super::label::words;
 use super::retention::QUARANTINE_OUTCOMES;
 use crate::config::ChangeClass;
+use crate::detect::Surface;
 use crate::detect::flow::TaintReason;
 use crate::inspect::SkipReason;
 
@@ -74,24 +74,10 @@ const ACTIONS: Values = Fixed(&[
     "observed",
     "suppressed",
 ]);
-const SURFACES: Values = Fixed(&[
-    "arguments",
-    "params",
-    "answer",
-    "content",
-    "structured",
-    "definition",
-    "instructions",
-    "prompt",
-    "resource",
-    "error",
-    "notification",
-    "question",
-    "other",
-]);
-const CHANGES: Values = Fixed(&words(ChangeClass::WORDS));
-const UNREAD: Values = Fixed(&words(SkipReason::WORDS));
-const ORIGINS: Values = Fixed(&words(TaintReason::WORDS));
+const SURFACES: Values = Fixed(&Surface::NAMES);
+const CHANGES: Values = Fixed(&ChangeClass::NAMES);
+const UNREAD: Values = Fixed(&SkipReason::NAMES);
+const ORIGINS: Values = Fixed(&TaintReason::NAMES);
 
 macro_rules! metrics {
     ($($id:ident = $kind:expr, $name:literal [$($label:ident: $values:expr),*] $help:literal $look:literal;)*) => {

@@ -57,10 +57,7 @@ impl Entry {
 
     /// Returns the direction of the message of the line.
     pub fn direction(&self) -> Option<Direction> {
-        let direction = self.get(member::direction)?;
-        [Direction::Outbound, Direction::Inbound]
-            .into_iter()
-            .find(|known| known.name() == direction)
+        Direction::named(&self.get(member::direction)?)
     }
 
     pub fn root(&self) -> Value<'_> {
@@ -132,8 +129,7 @@ impl<'e> EntryFinding<'e> {
     /// findings do not count.
     pub fn is_injection(&self) -> bool {
         let action = self.text(finding::action);
-        let action_word = Action::WORDS.iter().find(|(word, _)| *word == action);
         self.0.get(finding::suppressed).is_none()
-            && action_word.is_some_and(|(_, action)| is_injection(*action))
+            && Action::named(&action).is_some_and(is_injection)
     }
 }

@@ -3,7 +3,7 @@
 //! }`.
 
 use crate::detect::{Place, Surface};
-use crate::document::{Located, Table, suggest};
+use crate::document::{Located, Table};
 use crate::text::glob_matches;
 
 /// Where a rule applies. A field that is empty or `None` allows everything.
@@ -83,22 +83,12 @@ impl Only {
 }
 
 fn surfaces(table: &Table<'_>, words: Vec<Located<String>>) -> Vec<Surface> {
-    let names = Surface::ALL.map(Surface::name);
-    let mut out = Vec::new();
-    for word in words {
-        match Surface::ALL
-            .iter()
-            .find(|surface| surface.name() == word.value)
-        {
-            Some(surface) => out.push(*surface),
-            None => table.fault_at(
-                &word.place,
-                format!("unknown surface `{}`", word.value),
-                Some(&suggest(&word.value, &names)),
-            ),
-        }
-    }
-    out
+    let surface = |word: Located<String>| {
+        table.find(&word, &Surface::WORDS, || {
+            format!("unknown surface `{}`", word.value)
+        })
+    };
+    words.into_iter().filter_map(surface).collect()
 }
 
 fn allows(globs: &[String], name: Option<&str>) -> bool {

@@ -6,48 +6,34 @@ use super::blocks::{self, BLOCK};
 use super::escape::{self, Kind};
 use super::unicode::is_invisible;
 
-/// Techniques that hide text from a reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Invisible {
-    /// Tag characters (U+E0020–E007E) outside an emoji flag: a hidden ASCII text.
-    Tags,
-    /// Zero-width characters in runs, or scattered between the letters of words.
-    ZeroWidth,
-    /// Variation selectors in runs, or after plain letters: they encode bytes.
-    Variation,
-    /// Overrides of the writing direction: the displayed text differs from the stored text.
-    Bidi,
-    /// Terminal text that is concealed, or has the same colour as its background.
-    Conceal,
-    /// Terminal text that is erased by backspaces and overwritten.
-    Overwrite,
-    /// Prose inside a string meant for the terminal itself (title, link target).
-    TerminalString,
-    /// Words in letter-like symbols that have another purpose: mathematical, circled, full-width.
-    Styled,
-    /// Private-use characters, which have no agreed meaning.
-    Private,
-    /// Prose in a disguise that has no other use: see [`super::Suspicion::Disguise`].
-    Disguise,
-    /// Prose spelled as people do not write: see [`super::Suspicion::Odd`].
-    Odd,
-}
-
-impl Invisible {
-    /// Names of the techniques in rule files.
-    pub const WORDS: [(&'static str, Self); 11] = [
-        ("tags", Self::Tags),
-        ("zero-width", Self::ZeroWidth),
-        ("variation", Self::Variation),
-        ("bidi", Self::Bidi),
-        ("conceal", Self::Conceal),
-        ("overwrite", Self::Overwrite),
-        ("terminal-string", Self::TerminalString),
-        ("styled", Self::Styled),
-        ("private", Self::Private),
-        ("disguise", Self::Disguise),
-        ("odd", Self::Odd),
-    ];
+enum_with_names! {
+    /// Techniques that hide text from a reader. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Invisible {
+        /// Tag characters (U+E0020–E007E) outside an emoji flag: a hidden ASCII text.
+        Tags = "tags",
+        /// Zero-width characters in runs, or scattered between the letters of words.
+        ZeroWidth = "zero-width",
+        /// Variation selectors in runs, or after plain letters: they encode bytes.
+        Variation = "variation",
+        /// Overrides of the writing direction: the displayed text differs from the stored text.
+        Bidi = "bidi",
+        /// Terminal text that is concealed, or has the same colour as its background.
+        Conceal = "conceal",
+        /// Terminal text that is erased by backspaces and overwritten.
+        Overwrite = "overwrite",
+        /// Prose inside a string meant for the terminal itself (title, link target).
+        TerminalString = "terminal-string",
+        /// Words in letter-like symbols that have another purpose: mathematical, circled,
+        /// full-width.
+        Styled = "styled",
+        /// Private-use characters, which have no agreed meaning.
+        Private = "private",
+        /// Prose in a disguise that has no other use: see [`super::Suspicion::Disguise`].
+        Disguise = "disguise",
+        /// Prose spelled as people do not write: see [`super::Suspicion::Odd`].
+        Odd = "odd",
+    }
 }
 
 /// Minimum length of a run of zero-width characters that cannot be joiners between letters or

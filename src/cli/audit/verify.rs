@@ -96,21 +96,13 @@ pub(super) fn run(
     Ok(u8::from(!report.is_verified()))
 }
 
-/// The origin of the key.
-#[derive(Clone, Copy)]
-enum Trust {
-    Given,
-    Beside,
-    None,
-}
-
-impl Trust {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Given => "given",
-            Self::Beside => "found",
-            Self::None => "none",
-        }
+enum_with_names! {
+    /// The origin of the key.
+    #[derive(Clone, Copy)]
+    enum Trust {
+        Given = "given",
+        Beside = "found",
+        None = "none",
     }
 }
 

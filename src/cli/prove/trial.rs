@@ -42,32 +42,24 @@ pub(super) struct Trial {
     pub(super) excepted: bool,
 }
 
-/// The outcome of a canary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// An attack that did not arrive.
-    Caught,
-    /// An attack that arrived.
-    Missed,
-    /// A harmless message that arrived byte for byte.
-    Passed,
-    /// A harmless message that did not arrive, or arrived modified.
-    Disturbed,
-    /// The outcome cannot be determined.
-    Untried,
+enum_with_names! {
+    /// The outcome of a canary.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Outcome {
+        /// An attack that did not arrive.
+        Caught = "caught",
+        /// An attack that arrived.
+        Missed = "missed",
+        /// A harmless message that arrived byte for byte.
+        Passed = "passed",
+        /// A harmless message that did not arrive, or arrived modified.
+        Disturbed = "disturbed",
+        /// The outcome cannot be determined.
+        Untried = "untried",
+    }
 }
 
 impl Outcome {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Caught => "caught",
-            Self::Missed => "missed",
-            Self::Passed => "passed",
-            Self::Disturbed => "disturbed",
-            Self::Untried => "untried",
-        }
-    }
-
     pub(super) fn is_expected(self) -> bool {
         matches!(self, Self::Caught | Self::Passed)
     }

@@ -130,15 +130,9 @@ fn redact_results(policy: &Table<'_>, config: &mut PolicyConfig) {
 /// Reads the reasons for which uninspected content causes its message to be blocked.
 fn block_uninspected(policy: &Table<'_>) -> Vec<SkipReason> {
     let reason = |written: Located<String>| {
-        let found = SkipReason::WORDS
-            .iter()
-            .find(|(word, _)| *word == written.value);
-        if found.is_none() {
-            let hint = suggest(&written.value, &SkipReason::WORDS.map(|(word, _)| word));
-            let message = format!("`block_uninspected` contains `{}`", written.value);
-            policy.fault_at(&written.place, message, Some(&hint));
-        }
-        found.map(|(_, reason)| *reason)
+        policy.find(&written, &SkipReason::WORDS, || {
+            format!("`block_uninspected` contains `{}`", written.value)
+        })
     };
     policy
         .strings("block_uninspected")

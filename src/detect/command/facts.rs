@@ -22,27 +22,19 @@ pub(super) struct NamedPath {
     pub(super) classes: Classes,
 }
 
-/// Behaviour that no single flag or path shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Behaviour {
-    /// The command starts itself repeatedly.
-    ForkBomb,
-    /// The command connects a shell to a network connection.
-    ReverseShell,
-    /// The command could not be read to its end.
-    Unreadable,
-    /// A quote or bracket is never closed: a shell would not run the command as written.
-    Unparsable,
-}
-
-impl Behaviour {
-    /// Names of the behaviours in rule files.
-    pub(super) const WORDS: [(&'static str, Self); 4] = [
-        ("fork-bomb", Self::ForkBomb),
-        ("reverse-shell", Self::ReverseShell),
-        ("unreadable", Self::Unreadable),
-        ("unparsable", Self::Unparsable),
-    ];
+enum_with_names! {
+    /// Behaviour that no single flag or path shows. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Behaviour {
+        /// The command starts itself repeatedly.
+        ForkBomb = "fork-bomb",
+        /// The command connects a shell to a network connection.
+        ReverseShell = "reverse-shell",
+        /// The command could not be read to its end.
+        Unreadable = "unreadable",
+        /// A quote or bracket is never closed: a shell would not run the command as written.
+        Unparsable = "unparsable",
+    }
 }
 
 /// The name of a program, and the data about it from the tables, if there is any.

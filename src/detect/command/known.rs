@@ -9,21 +9,15 @@ use crate::document::Table;
 /// Number of leading arguments in which words that make a program print a credential may be.
 const WORDS_BEFORE: usize = 16;
 
-/// The kind of text that an interpreter runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScriptKind {
-    Shell,
-    /// PowerShell or cmd.exe.
-    Windows,
-    Code,
-}
-
-impl ScriptKind {
-    const WORDS: [(&'static str, Self); 3] = [
-        ("shell", Self::Shell),
-        ("windows", Self::Windows),
-        ("code", Self::Code),
-    ];
+enum_with_names! {
+    /// The kind of text that an interpreter runs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum ScriptKind {
+        Shell = "shell",
+        /// PowerShell or cmd.exe.
+        Windows = "windows",
+        Code = "code",
+    }
 }
 
 /// The data about a program.

@@ -353,17 +353,10 @@ fn places(table: &Table<'_>, key: &str) -> Places {
 fn taints(table: &Table<'_>, key: &str) -> Taint {
     let mut taint = Taint::NONE;
     for text in table.strings(key) {
-        match Taint::WORDS.iter().find(|(word, _)| *word == text.value) {
-            Some((_, value)) => taint |= *value,
-            None => {
-                let names: Vec<&str> = Taint::WORDS.iter().map(|(word, _)| *word).collect();
-                table.fault_at(
-                    &text.place,
-                    format!("`{}` is no source of text", text.value),
-                    Some(&suggest(&text.value, &names)),
-                );
-            }
-        }
+        let found = table.find(&text, &Taint::WORDS, || {
+            format!("`{}` is no source of text", text.value)
+        });
+        taint |= found.unwrap_or(Taint::NONE);
     }
     taint
 }

@@ -1,6 +1,6 @@
 //! The ways in which a program uses its input, operands and files, as a set.
 
-use crate::document::{Table, suggest};
+use crate::document::Table;
 
 /// A set of properties of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,18 +61,10 @@ impl Traits {
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         let mut result = Some(Self::default());
         for word in table.strings("traits") {
-            match Self::WORDS.iter().find(|(name, _)| *name == word.value) {
-                Some((_, flag)) => result = result.map(|traits| traits.union(*flag)),
-                None => {
-                    let hint = suggest(&word.value, &Self::WORDS.map(|(name, _)| name));
-                    table.fault_at(
-                        &word.place,
-                        format!("`{}` is not a trait", word.value),
-                        Some(&hint),
-                    );
-                    result = None;
-                }
-            }
+            let found = table.find(&word, &Self::WORDS, || {
+                format!("`{}` is not a trait", word.value)
+            });
+            result = result.zip(found).map(|(traits, flag)| traits.union(flag));
         }
         result
     }

@@ -7,40 +7,30 @@ use std::ops::Range;
 use super::hash::hash;
 use super::{net, number, words};
 
-/// The kind of a piece of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// An e-mail address.
-    Address,
-    /// A URL without its scheme.
-    Url,
-    /// The name or address of a host that is not a common one.
-    Host,
-    /// A path of a minimum length.
-    Path,
-    /// The number of an account, a card or a telephone: digits only.
-    Number,
-    /// Letters and digits that are not a word: a key, an id, a wallet, an IBAN.
-    Token,
-    /// The first words of a command.
-    Command,
-    /// A number of consecutive words.
-    Phrase,
+enum_with_names! {
+    /// The kind of a piece of text. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Piece {
+        /// An e-mail address.
+        Address = "address",
+        /// A URL without its scheme.
+        Url = "url",
+        /// The name or address of a host that is not a common one.
+        Host = "host",
+        /// A path of a minimum length.
+        Path = "path",
+        /// The number of an account, a card or a telephone: digits only.
+        Number = "number",
+        /// Letters and digits that are not a word: a key, an id, a wallet, an IBAN.
+        Token = "token",
+        /// The first words of a command.
+        Command = "command",
+        /// A number of consecutive words.
+        Phrase = "phrase",
+    }
 }
 
 impl Piece {
-    /// Names in rule files.
-    pub const WORDS: [(&'static str, Self); 8] = [
-        ("address", Self::Address),
-        ("url", Self::Url),
-        ("host", Self::Host),
-        ("path", Self::Path),
-        ("number", Self::Number),
-        ("token", Self::Token),
-        ("command", Self::Command),
-        ("phrase", Self::Phrase),
-    ];
-
     /// Reports whether calling a server again with such a piece from that server is ordinary work:
     /// opening something that was found.
     pub(super) fn is_reference(self) -> bool {

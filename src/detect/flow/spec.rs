@@ -2,7 +2,7 @@
 
 use super::piece::Piece;
 use super::taint_store::TaintReason;
-use crate::document::{Table, suggest};
+use crate::document::Table;
 
 /// The conditions of a rule of this kind.
 #[derive(Clone, Debug)]
@@ -23,26 +23,19 @@ pub enum Spec {
     },
 }
 
-/// The destination of a piece, relative to its source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// Anywhere.
-    Anywhere,
-    /// To another server, or to a tool that sends outward.
-    Elsewhere,
-    /// Back to the server that sent it, by a tool that does not send outward.
-    Back,
-    /// To a tool that sends outward.
-    Outward,
-}
-
-impl Destination {
-    const WORDS: [(&'static str, Self); 4] = [
-        ("anywhere", Self::Anywhere),
-        ("elsewhere", Self::Elsewhere),
-        ("back", Self::Back),
-        ("outward", Self::Outward),
-    ];
+enum_with_names! {
+    /// The destination of a piece, relative to its source.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Destination {
+        /// Anywhere.
+        Anywhere = "anywhere",
+        /// To another server, or to a tool that sends outward.
+        Elsewhere = "elsewhere",
+        /// Back to the server that sent it, by a tool that does not send outward.
+        Back = "back",
+        /// To a tool that sends outward.
+        Outward = "outward",
+    }
 }
 
 const COMPLETES: [(&str, bool); 2] = [("declared", false), ("guessed", true)];
@@ -72,21 +65,14 @@ pub(super) fn read(table: &Table<'_>) -> Option<Spec> {
     let to = table
         .choice("to", &Destination::WORDS)
         .unwrap_or(Destination::Anywhere);
-    let names = Piece::WORDS.map(|(word, _)| word);
     let mut pieces = Vec::new();
     let mut valid = true;
     for word in table.strings("pieces") {
-        match Piece::WORDS.iter().find(|(name, _)| *name == word.value) {
-            Some((_, piece)) => pieces.push(*piece),
-            None => {
-                valid = false;
-                table.fault_at(
-                    &word.place,
-                    format!("no such piece: `{}`", word.value),
-                    Some(&suggest(&word.value, &names)),
-                );
-            }
-        }
+        let piece = table.find(&word, &Piece::WORDS, || {
+            format!("no such piece: `{}`", word.value)
+        });
+        valid &= piece.is_some();
+        pieces.extend(piece);
     }
     table.finish();
     let has_condition = table.has("from") || table.has("completes");

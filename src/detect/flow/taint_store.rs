@@ -48,24 +48,17 @@ impl Default for TaintLimits {
     }
 }
 
-/// The reason why a piece is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaintReason {
-    /// It was withheld from the agent.
-    Quarantined,
-    /// It came from an upstream that the policy declares untrusted.
-    Untrusted,
-    /// It came from a source of private data.
-    Private,
-}
-
-impl TaintReason {
-    /// Names in rule files.
-    pub const WORDS: [(&'static str, Self); 3] = [
-        ("quarantined", Self::Quarantined),
-        ("untrusted", Self::Untrusted),
-        ("private", Self::Private),
-    ];
+enum_with_names! {
+    /// The reason why a piece is remembered. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TaintReason {
+        /// It was withheld from the agent.
+        Quarantined = "quarantined",
+        /// It came from an upstream that the policy declares untrusted.
+        Untrusted = "untrusted",
+        /// It came from a source of private data.
+        Private = "private",
+    }
 }
 
 /// A set of servers, by their numbers.

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use super::engine::Flows;
 use super::piece::{Look, fold_text, pieces};
 use super::*;
-use crate::config::{FlowConfig, name_in};
+use crate::config::FlowConfig;
 use crate::detect::{Details, Detector, OutboundDetails, Place, Surface};
 use crate::text::Text;
 
@@ -15,8 +15,7 @@ fn taken(text: &str, look: Look) -> Vec<String> {
     let mut all = Vec::new();
     pieces(&fold_text(text), look, &mut |found| {
         if found.piece != Piece::Phrase {
-            let word = name_in(&Piece::WORDS, found.piece);
-            all.push(format!("{word} {}", found.text));
+            all.push(format!("{} {}", found.piece.name(), found.text));
         }
     });
     all.sort();

@@ -6,19 +6,15 @@ use std::sync::Arc;
 
 use crate::detect::command::paths::normal;
 
-/// A category of the gate's own files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileCategory {
-    /// Its inputs: config, rules, pins, agents and audit log. Reading them does no harm.
-    Config,
-    /// Its state: keys, tokens, messages that were withheld.
-    State,
-}
-
-impl FileCategory {
-    /// Names in rule files.
-    pub(super) const WORDS: [(&'static str, Self); 2] =
-        [("config", Self::Config), ("state", Self::State)];
+enum_with_names! {
+    /// A category of the gate's own files. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum FileCategory {
+        /// Its inputs: config, rules, pins, agents and audit log. Reading them does no harm.
+        Config = "config",
+        /// Its state: keys, tokens, messages that were withheld.
+        State = "state",
+    }
 }
 
 /// The gate's own files and folders, in the form in which rules of the kind `path` compare them.

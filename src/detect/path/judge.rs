@@ -19,19 +19,15 @@ const FAR: usize = 3;
 /// Maximum number of lines of one argument that are each read as a path.
 const LINES: usize = 256;
 
-/// The place of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PathOrigin {
-    /// In an argument that is a path.
-    Argument,
-    /// In a command or in code.
-    Command,
-}
-
-impl PathOrigin {
-    /// Names in rule files.
-    pub(super) const WORDS: [(&'static str, Self); 2] =
-        [("argument", Self::Argument), ("command", Self::Command)];
+enum_with_names! {
+    /// The place of a path. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum PathOrigin {
+        /// In an argument that is a path.
+        Argument = "argument",
+        /// In a command or in code.
+        Command = "command",
+    }
 }
 
 /// The facts about one path.
@@ -219,7 +215,7 @@ impl PathFacts {
                     at
                 };
                 let form = normal(&at, None).unwrap_or(at).to_lowercase();
-                for (_, part) in FileCategory::WORDS {
+                for part in FileCategory::ALL {
                     if gate.contains(part, &form) && !self.gate.contains(&part) {
                         self.gate.push(part);
                     }

@@ -23,16 +23,16 @@ pub struct Spec {
     origin: Option<PathOrigin>,
 }
 
-/// The use of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
-    Read,
-    Write,
+enum_with_names! {
+    /// The use of a path.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Use {
+        Read = "read",
+        Write = "write",
+    }
 }
 
 impl Use {
-    const WORDS: [(&'static str, Self); 2] = [("read", Self::Read), ("write", Self::Write)];
-
     fn covers(self, file_use: FileUse) -> bool {
         (self == Self::Write) == (file_use == FileUse::Write)
     }

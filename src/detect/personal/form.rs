@@ -2,19 +2,21 @@
 
 use std::ops::Range;
 
-/// A form of personal data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// An e-mail address.
-    Email,
-    /// A telephone number: international, North American, or preceded by a word such as `tel`.
-    Phone,
-    /// The number of a payment card, by its issuer's digits and its checksum (ISO/IEC 7812).
-    Card,
-    /// The number of a bank account (ISO 13616), by its checksum.
-    Iban,
-    /// A social security number of the United States.
-    Ssn,
+enum_with_names! {
+    /// A form of personal data. Named as in `find.personal.is`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Form {
+        /// An e-mail address.
+        Email = "email",
+        /// A telephone number: international, North American, or preceded by a word such as `tel`.
+        Phone = "phone",
+        /// The number of a payment card, by its issuer's digits and its checksum (ISO/IEC 7812).
+        Card = "card",
+        /// The number of a bank account (ISO 13616), by its checksum.
+        Iban = "iban",
+        /// A social security number of the United States.
+        Ssn = "ssn",
+    }
 }
 
 /// Maximum length of the local part of an address (RFC 5321, 4.5.3.1.1), and of a host name.
@@ -34,15 +36,6 @@ const IBANS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ2
                      NO15PK24PL28PS29PT25QA29RO24RS22SA24SC31SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20";
 
 impl Form {
-    /// Names in `find.personal.is`.
-    pub const WORDS: [(&'static str, Self); 5] = [
-        ("email", Self::Email),
-        ("phone", Self::Phone),
-        ("card", Self::Card),
-        ("iban", Self::Iban),
-        ("ssn", Self::Ssn),
-    ];
-
     /// Returns the places where a text has this form: up to `limit` and one more. Takes linear
     /// time.
     pub(super) fn find(self, text: &str, limit: usize) -> Vec<Range<usize>> {

@@ -4,41 +4,29 @@
 use super::decode::base64_text;
 use super::random::{CharStats, is_common, is_standin, surprise};
 
-/// The condition that a match must meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Check {
-    /// It looks random and is not a placeholder.
-    #[default]
-    Random,
-    /// It clearly looks random: it is long and mixes letters and digits.
-    Strong,
-    /// It is not a placeholder.
-    Any,
-    /// It is a password and not a common one.
-    Password,
-    /// Its last six characters are the CRC-32 of the preceding ones (GitHub, npm). A match that
-    /// looks random also counts.
-    Crc32,
-    /// Its first part decodes to JSON with an `alg` (RFC 7515).
-    Jwt,
-    /// It is the base64 encoding of a name and a password (RFC 7617).
-    Basic,
-    /// It contains the body of a key.
-    Body,
-}
-
-impl Check {
-    /// Names of the checks in rule files.
-    pub const WORDS: [(&'static str, Self); 8] = [
-        ("random", Self::Random),
-        ("strong", Self::Strong),
-        ("any", Self::Any),
-        ("password", Self::Password),
-        ("crc32", Self::Crc32),
-        ("jwt", Self::Jwt),
-        ("basic", Self::Basic),
-        ("body", Self::Body),
-    ];
+enum_with_names! {
+    /// The condition that a match must meet. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum Check {
+        /// It looks random and is not a placeholder.
+        #[default]
+        Random = "random",
+        /// It clearly looks random: it is long and mixes letters and digits.
+        Strong = "strong",
+        /// It is not a placeholder.
+        Any = "any",
+        /// It is a password and not a common one.
+        Password = "password",
+        /// Its last six characters are the CRC-32 of the preceding ones (GitHub, npm). A match that
+        /// looks random also counts.
+        Crc32 = "crc32",
+        /// Its first part decodes to JSON with an `alg` (RFC 7515).
+        Jwt = "jwt",
+        /// It is the base64 encoding of a name and a password (RFC 7617).
+        Basic = "basic",
+        /// It contains the body of a key.
+        Body = "body",
+    }
 }
 
 /// Minimum randomness of a key that is recognized by its shape, in bits.

@@ -25,20 +25,15 @@ pub(super) struct Clause {
     pub(super) behaviour: Option<Behaviour>,
 }
 
-/// Behavior that no single statement shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Behaviour {
-    /// The text could not be read to its end.
-    Unreadable,
-    /// The text does more than read, where the policy allows only reading.
-    BeyondReading,
-}
-
-impl Behaviour {
-    const WORDS: [(&'static str, Self); 2] = [
-        ("unreadable", Self::Unreadable),
-        ("beyond-reading", Self::BeyondReading),
-    ];
+enum_with_names! {
+    /// Behavior that no single statement shows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Behaviour {
+        /// The text could not be read to its end.
+        Unreadable = "unreadable",
+        /// The text does more than read, where the policy allows only reading.
+        BeyondReading = "beyond-reading",
+    }
 }
 
 impl Spec {

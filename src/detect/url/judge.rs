@@ -31,19 +31,15 @@ static HOST_PARAMETERS: WordSet = WordSet::new(
     "url uri u host target dest destination domain server proxy site feed endpoint addr",
 );
 
-/// The place of a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UrlOrigin {
-    /// In an argument that is a URL.
-    Argument,
-    /// In a command or in code.
-    Command,
-}
-
-impl UrlOrigin {
-    /// Names in rule files.
-    pub(super) const WORDS: [(&'static str, Self); 2] =
-        [("argument", Self::Argument), ("command", Self::Command)];
+enum_with_names! {
+    /// The place of a URL. Named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum UrlOrigin {
+        /// In an argument that is a URL.
+        Argument = "argument",
+        /// In a command or in code.
+        Command = "command",
+    }
 }
 
 /// An internal destination of a URL.

@@ -159,7 +159,7 @@ pub(super) async fn approve(gate: &Arc<Gate>, body: &Json) -> Response<Body> {
             "send `upstream`, `kind`, `name` and `sha256`",
         );
     };
-    let Some(kind) = Kind::from_name(&kind) else {
+    let Some(kind) = Kind::named(&kind) else {
         return refuse(StatusCode::BAD_REQUEST, "`kind` is not known");
     };
     let gate = gate.clone();

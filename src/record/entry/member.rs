@@ -16,8 +16,6 @@ use super::object;
 use super::schema::{CAPTIONS, ERRORS, GENAI, MCP, TRACE_CONTEXT, VERDICTS};
 #[cfg(test)]
 use crate::inspect::Mode;
-#[cfg(test)]
-use crate::record::label::words;
 
 members! {
     /// When it happened, in UTC with milliseconds (RFC 3339). OCSF's `time` is a number, its twin
@@ -119,7 +117,7 @@ members! {
     /// they cover.
     broken_digests: ListOf<Text> = "broken_digests";
     /// Whether verdicts are enforced (`enforce`) or only recorded (`observe`).
-    mode: Word = "mode", in words(Mode::WORDS);
+    mode: Word = "mode", in Mode::NAMES;
     /// The action taken on the message.
     verdict: Word = "verdict", in VERDICTS;
     /// The action that the policy would have taken in mode `enforce`; only in mode `observe`.

@@ -9,8 +9,6 @@ use crate::detect::Surface;
 use crate::inspect::SkipReason;
 use crate::message::Value;
 #[cfg(test)]
-use crate::record::label::words;
-#[cfg(test)]
 use crate::rules::Action;
 
 /// Defines an object: a module with its members and its kind, and a struct that writes it.
@@ -75,17 +73,17 @@ object! {
         /// Severity of the rule.
         need severity: Word = "severity" from "OCSF 1.6 (`severity`)", in CAPTIONS;
         /// The action of the rule, in increasing order of how much is withheld from the receiver.
-        need action: Word = "action", in words(Action::WORDS);
+        need action: Word = "action", in Action::NAMES;
         /// The config suppresses it: it is recorded and has no consequence.
         may suppressed: True = "suppressed";
         /// The action that it would have had.
-        may suppressed_action: Word = "suppressed_action", in words(Action::WORDS);
+        may suppressed_action: Word = "suppressed_action", in Action::NAMES;
         /// The reason for the suppression, from the config.
         may suppressed_reason: Text = "suppressed_reason";
         /// The end of the suppression, from the config.
         may suppressed_until: Text = "suppressed_until";
         /// The part of the message.
-        need surface: Word = "surface", in Surface::ALL.map(Surface::name);
+        need surface: Word = "surface", in Surface::NAMES;
         /// The place: a JSON pointer (RFC 6901) from the body's root.
         need at: Text = "at";
         /// The reading of the text: `raw` as received, or after decoding and normalization.
@@ -109,7 +107,7 @@ object! {
         /// The place: a JSON pointer (RFC 6901) from the body's root.
         need at: Text = "at";
         /// The reason, a stable identifier, as in `lychgate_uninspected_bytes_total`.
-        need reason: Word = "reason", in words(SkipReason::WORDS);
+        need reason: Word = "reason", in SkipReason::NAMES;
         /// Its length in bytes.
         need bytes: Number = "bytes";
     }

@@ -240,34 +240,23 @@ fn fixed_words_are_those_of_the_code() {
         Values::Fixed(words) => words.to_vec(),
         Values::Named(..) | Values::Given(..) => panic!("{name} has no fixed words"),
     };
-    let surfaces: Vec<&str> = crate::detect::Surface::ALL
-        .map(crate::detect::Surface::name)
-        .to_vec();
-    assert_eq!(words(table::INJECTIONS, "surface"), surfaces);
-    let actions: Vec<&str> = crate::rules::Action::WORDS
-        .iter()
-        .map(|(word, _)| *word)
-        .chain(["observed", "suppressed"])
-        .collect();
-    assert_eq!(words(table::FINDINGS, "action"), actions);
     assert_eq!(
-        words(table::FAILURES, "side"),
-        crate::protocol::Side::ALL.map(crate::protocol::Side::name)
+        words(table::INJECTIONS, "surface"),
+        crate::detect::Surface::NAMES
     );
-    let silences =
-        crate::inspect::ClassifierFailure::ALL.map(crate::inspect::ClassifierFailure::name);
+    let actions = [
+        &crate::rules::Action::NAMES[..],
+        &["observed", "suppressed"],
+    ]
+    .concat();
+    assert_eq!(words(table::FINDINGS, "action"), actions);
+    assert_eq!(words(table::FAILURES, "side"), crate::protocol::Side::NAMES);
+    let failures = &crate::inspect::ClassifierFailure::NAMES[..];
     assert_eq!(
         words(table::CLASSIFIED, "outcome"),
-        ["unflagged", "flagged"]
-            .into_iter()
-            .chain(silences)
-            .collect::<Vec<_>>()
+        [&["unflagged", "flagged"], failures].concat()
     );
-    let changes: Vec<&str> = crate::config::ChangeAction::WORDS
-        .iter()
-        .map(|(word, _)| *word)
-        .chain(["observed"])
-        .collect();
+    let changes = [&crate::config::ChangeAction::NAMES[..], &["observed"]].concat();
     assert_eq!(words(table::DEFINITION_CHANGES, "action"), changes);
 }
 

@@ -25,25 +25,16 @@ pub struct Actor {
     pub reason: Option<String>,
 }
 
-/// An action on a message in quarantine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QuarantineAction {
-    /// The message was displayed in cleartext.
-    Shown,
-    /// The message was released to its agent.
-    Released,
-    Deleted,
-}
-
-impl QuarantineAction {
-    /// Returns the word used in the audit log and in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Shown => "shown",
-            Self::Released => "released",
-            Self::Deleted => "deleted",
-        }
+enum_with_names! {
+    /// An action on a message in quarantine. Named as in the audit log and in metrics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum QuarantineAction {
+        /// The message was displayed in cleartext.
+        Shown = "shown",
+        /// The message was released to its agent.
+        Released = "released",
+        Deleted = "deleted",
     }
 }
 

@@ -97,13 +97,7 @@ pub(super) fn group_by_passage(
         passage.push(row);
         passages.push(passage);
     }
-    let strength = |row: &Row<'_>| {
-        let action = Action::WORDS
-            .iter()
-            .find(|(word, _)| *word == row.action)
-            .map(|(_, action)| *action);
-        Reverse((action, severity(&row.id)))
-    };
+    let strength = |row: &Row<'_>| Reverse((Action::named(&row.action), severity(&row.id)));
     for passage in &mut passages {
         passage.sort_by_key(strength);
     }
