@@ -44,6 +44,25 @@ macro_rules! enum_with_names {
     };
 }
 
+/// Makes a table of the values of a constant function, one for each byte.
+macro_rules! byte_table {
+    ($value_of:ident) => {{
+        let mut table = [$value_of(0); 256];
+        let mut byte = 0;
+        while byte < 256 {
+            #[allow(
+                clippy::indexing_slicing,
+                reason = "done by the compiler, which would say so"
+            )]
+            {
+                table[byte] = $value_of(byte as u8);
+            }
+            byte += 1;
+        }
+        table
+    }};
+}
+
 pub mod app;
 pub mod approval;
 pub mod cli;

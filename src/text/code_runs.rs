@@ -71,20 +71,11 @@ pub const fn is_code(byte: u8) -> bool {
     CODES[byte as usize]
 }
 
-#[allow(
-    clippy::indexing_slicing,
-    reason = "done by the compiler, which would say so"
-)]
-const CODES: [bool; 256] = {
-    let mut codes = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        codes[byte] =
-            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'+' | b'/' | b'-' | b'_');
-        byte += 1;
-    }
-    codes
-};
+const CODES: [bool; 256] = byte_table!(is_alphanumeric_or_sign);
+
+const fn is_alphanumeric_or_sign(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
 
 #[cfg(test)]
 mod tests {

@@ -114,19 +114,7 @@ const fn kind(byte: u8) -> u64 {
     }
 }
 
-#[allow(
-    clippy::indexing_slicing,
-    reason = "done by the compiler, which would say so"
-)]
-const KINDS: [u64; 256] = {
-    let mut kinds = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        kinds[byte] = kind(byte as u8);
-        byte += 1;
-    }
-    kinds
-};
+const KINDS: [u64; 256] = byte_table!(kind);
 
 /// Returns the runs of at least `least` bytes of one kind. Where there are none, reads only the
 /// last byte of each stretch that could contain one.

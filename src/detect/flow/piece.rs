@@ -145,42 +145,35 @@ const SLASH: u8 = 4;
 const SIGN: u8 = 8;
 const DIGIT: u8 = 16;
 
-/// Classes of bytes: those that end a run of characters, and those that indicate pieces.
-#[allow(
-    clippy::indexing_slicing,
-    reason = "done by the compiler, which would say so"
-)]
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = match byte as u8 {
-            0..=b' '
-            | 0x7f
-            | b'"'
-            | b'\''
-            | b'`'
-            | b'<'
-            | b'>'
-            | b'{'
-            | b'}'
-            | b'|'
-            | b'^'
-            | b'('
-            | b')'
-            | b'['
-            | b']'
-            | b';' => ENDS,
-            b'.' => DOT,
-            b'/' | b'\\' => SLASH,
-            b'@' => SIGN,
-            b'0'..=b'9' => DIGIT,
-            _ => 0,
-        };
-        byte += 1;
+const CLASSES: [u8; 256] = byte_table!(class);
+
+/// Returns the class of a byte: of those that end a run of characters, and those that indicate
+/// pieces.
+const fn class(byte: u8) -> u8 {
+    match byte {
+        0..=b' '
+        | 0x7f
+        | b'"'
+        | b'\''
+        | b'`'
+        | b'<'
+        | b'>'
+        | b'{'
+        | b'}'
+        | b'|'
+        | b'^'
+        | b'('
+        | b')'
+        | b'['
+        | b']'
+        | b';' => ENDS,
+        b'.' => DOT,
+        b'/' | b'\\' => SLASH,
+        b'@' => SIGN,
+        b'0'..=b'9' => DIGIT,
+        _ => 0,
     }
-    classes
-};
+}
 
 fn run(
     run: &str,

@@ -316,19 +316,7 @@ const fn fold(byte: u8) -> u8 {
     }
 }
 
-#[allow(
-    clippy::indexing_slicing,
-    reason = "done by the compiler, which would say so"
-)]
-const FOLDED: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = fold(byte as u8);
-        byte += 1;
-    }
-    table
-};
+const FOLDED: [u8; 256] = byte_table!(fold);
 
 /// Returns how rare a byte is in ordinary text.
 fn rarity(byte: u8) -> u32 {
