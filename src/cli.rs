@@ -1,5 +1,10 @@
 //! The command line. Data goes to standard output, everything else to standard error.
 
+#![allow(
+    clippy::disallowed_types,
+    reason = "reports, lists and the files of clients are JSON; no message is made of them"
+)]
+
 mod admin_client;
 mod agent;
 mod approve;

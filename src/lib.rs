@@ -2,6 +2,15 @@
 //!
 //! `src/README.md` describes the modules and their floors.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_types,
+        clippy::string_slice,
+        reason = "tests read JSON with another reader than the gate's, and may panic"
+    )
+)]
+
 /// Declares an enum whose variants have names: in files, metrics, the audit log or on the command
 /// line.
 macro_rules! enum_with_names {
@@ -60,6 +69,24 @@ macro_rules! byte_table {
             byte += 1;
         }
         table
+    }};
+}
+
+/// Panics with the whole text unless it contains each of the parts.
+#[cfg(test)]
+macro_rules! assert_contains {
+    ($text:expr, $($part:expr),+ $(,)?) => {{
+        let text = &$text;
+        $(assert!(text.contains($part), "no `{}` in: {text}", $part);)+
+    }};
+}
+
+/// Panics with the whole text if it contains one of the parts.
+#[cfg(test)]
+macro_rules! assert_lacks {
+    ($text:expr, $($part:expr),+ $(,)?) => {{
+        let text = &$text;
+        $(assert!(!text.contains($part), "`{}` is in: {text}", $part);)+
     }};
 }
 

@@ -384,13 +384,12 @@ mod tests {
             result.is_ok() && log.contains("WARN") && !log.contains("quarantine enabled"),
             "{log}"
         );
-        for part in [
+        assert_contains!(
+            log,
             "the quarantine cannot be written",
             &*file.display().to_string(),
-            "`folder` under `[quarantine]`",
-        ] {
-            assert!(log.contains(part), "no `{part}` in: {log}");
-        }
+            "`folder` under `[quarantine]`"
+        );
         let (result, log) = opened(folder.path().join("quarantine"));
         assert!(
             result.is_ok() && log.contains("quarantine enabled") && !log.contains("WARN"),
@@ -404,10 +403,10 @@ mod tests {
         // A name that is too long fails for root, too.
         let (result, _) = opened(folder.path().join("q".repeat(300)));
         let message = result.unwrap_err().remove(0).to_string();
-        assert!(
-            message.contains("kept messages")
-                && message.contains("hint: let this user enter and write"),
-            "{message}"
+        assert_contains!(
+            message,
+            "kept messages",
+            "hint: let this user enter and write"
         );
         let open = folder.path().join("open");
         std::fs::create_dir(&open).unwrap();

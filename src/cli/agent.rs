@@ -1,7 +1,5 @@
 //! `lychgate agent`: creates, lists and revokes agent tokens.
 
-#![allow(clippy::disallowed_types, reason = "the list can be JSON")]
-
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -324,10 +322,9 @@ mod tests {
             "[agents]\nfile = \"agents.toml\"\n",
         )
         .unwrap();
-        assert!(
-            run_line(folder.path(), "add Not/a/name")
-                .2
-                .contains("invalid agent name")
+        assert_contains!(
+            run_line(folder.path(), "add Not/a/name").2,
+            "invalid agent name"
         );
         fs::write(folder.path().join("agents.toml"), "[[token]]\nagent = 1\n").unwrap();
         assert_eq!(

@@ -108,7 +108,6 @@ fn status(
     Ok(u8::from(needs_login || !listing.faults.is_empty()))
 }
 
-#[allow(clippy::disallowed_types, reason = "not readable, written only")]
 fn account_json(account: &Account) -> serde_json::Value {
     let (kind, name) = match &account.party.principal {
         Principal::Gate => ("gate", None),

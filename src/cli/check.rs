@@ -265,16 +265,11 @@ mod tests {
         assert_eq!(report.lines().count(), 1, "{report}");
         std::fs::write(rules.path().join("mine.toml"), rule("fork-bomb")).unwrap();
         let report = checked(&config).unwrap();
-        assert!(
-            report.contains(&format!(
-                "\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule"
-            )),
-            "{report}"
+        assert_contains!(
+            report,
+            &format!("\n{folder}/mine.toml:3: rule `fork-bomb` replaces the built-in rule")
         );
-        assert!(
-            report.contains("(rules/outbound/") && report.contains("a different id"),
-            "{report}"
-        );
+        assert_contains!(report, "(rules/outbound/", "a different id");
     }
 
     #[test]
@@ -282,11 +277,9 @@ mod tests {
         let report =
             |url: &str| checked(&format!("[upstream.a]\nhttp = {{ url = \"{url}\" }}\n")).unwrap();
         let warned = report("http://mcp.example.org/mcp");
-        assert!(
-            warned.contains(
-                "\nwarning: `upstream.a` sends to `http://mcp.example.org` without encryption"
-            ),
-            "{warned}"
+        assert_contains!(
+            warned,
+            "\nwarning: `upstream.a` sends to `http://mcp.example.org` without encryption"
         );
         for url in ["https://mcp.example.org/mcp", "http://127.0.0.1:3000/mcp"] {
             assert!(!report(url).contains("warning"), "{url}");
@@ -303,15 +296,11 @@ mod tests {
             .unwrap()
         };
         let warned = report("doc");
-        assert!(
-            warned.contains("\nwarning: gate.toml:3:1: no `[upstream.doc]` exists"),
-            "{warned}"
+        assert_contains!(
+            warned,
+            "\nwarning: gate.toml:3:1: no `[upstream.doc]` exists"
         );
-        assert!(
-            warned.contains("`lychgate wrap --name doc`")
-                && warned.contains("did you mean `docs`?"),
-            "{warned}"
-        );
+        assert_contains!(warned, "`lychgate wrap --name doc`", "did you mean `docs`?");
         assert!(!report("docs").contains("warning"));
     }
 
@@ -333,9 +322,6 @@ mod tests {
             "no certificate in these: {report}"
         );
         let report = checked(&format!("colour = 1\n{upstream}")).unwrap_err();
-        assert!(
-            report.contains("gate.toml:1:1: unknown key `colour`"),
-            "{report}"
-        );
+        assert_contains!(report, "gate.toml:1:1: unknown key `colour`");
     }
 }

@@ -203,16 +203,15 @@ mod tests {
         let mut search = search(root.path());
         let none = ConfigArg::default();
         let missing = search.find(&none).unwrap_err().to_string();
-        for part in [
+        assert_contains!(
+            missing,
             "work/lychgate.toml",
             "home/.config/lychgate/lychgate.toml",
             "etc/lychgate.toml",
             "LYCHGATE_CONFIG",
             "--config",
-            "lychgate init",
-        ] {
-            assert!(missing.contains(part), "{part} is not in: {missing}");
-        }
+            "lychgate init"
+        );
         let expected = [
             search.system_file.clone(),
             search.user_file.clone().unwrap(),

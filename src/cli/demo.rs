@@ -1,10 +1,5 @@
 //! `lychgate demo`: shows the gate at work between a sample agent and a sample server.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "the demo is an agent and a server, and reads JSON as they do"
-)]
-
 mod client;
 mod hints;
 mod oauth;

@@ -1,7 +1,5 @@
 //! `lychgate doctor`: checks the installation and gives the command that fixes each finding.
 
-#![allow(clippy::disallowed_types, reason = "the report is JSON")]
-
 mod dates;
 mod environment;
 mod files;

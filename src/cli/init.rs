@@ -362,10 +362,9 @@ mod tests {
     #[test]
     fn an_upstream_flag_needs_a_valid_name_and_a_url() {
         assert!(http_upstream("https://example.org/mcp").is_err());
-        assert!(
-            http_upstream("Docs=https://example.org/mcp")
-                .unwrap_err()
-                .contains("a-z")
+        assert_contains!(
+            http_upstream("Docs=https://example.org/mcp").unwrap_err(),
+            "a-z"
         );
     }
 }

@@ -1,7 +1,5 @@
 //! `lychgate pins`: shows pinned definitions and their changes, and approves or rejects changes.
 
-#![allow(clippy::disallowed_types, reason = "the list can be JSON")]
-
 use std::io::{self, Write};
 use std::path::PathBuf;
 

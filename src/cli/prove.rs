@@ -1,11 +1,6 @@
 //! `lychgate prove`: sends canaries through a gate and reports which ones it caught, and why it
 //! missed others.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "what the gate tells of itself is read as JSON"
-)]
-
 mod client;
 mod diagnosis;
 mod listener_checks;

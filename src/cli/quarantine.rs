@@ -1,6 +1,5 @@
 //! `lychgate quarantine`: lists, shows, releases and deletes quarantined messages.
 
-#![allow(clippy::disallowed_types, reason = "the list can be JSON")]
 #![allow(
     clippy::indexing_slicing,
     reason = "by a key of an object that is made here, which cannot fail"

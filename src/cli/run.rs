@@ -233,18 +233,13 @@ mod tests {
             .await
             .unwrap();
         let printed = String::from_utf8(terminal).unwrap();
-        assert!(
-            printed.contains(&format!("http://{}/mcp/a\n", running.address)),
-            "{printed}"
-        );
+        assert_contains!(printed, &format!("http://{}/mcp/a\n", running.address));
         let console = format!(
             "\n  http://{}/console\n  lychgate console ",
             running.admin.unwrap()
         );
-        assert!(
-            printed.contains(&console) && !printed.contains("code="),
-            "{printed}"
-        );
+        assert_contains!(printed, &console);
+        assert_lacks!(printed, "code=");
         running.drain().await;
     }
 
@@ -290,14 +285,11 @@ mod tests {
              headers = {{ X-Team = \"{token}\" }}\n"
         );
         let text = summary(&config, None);
-        assert!(
-            text.contains("/mcp/a --header \"Authorization: Bearer $LYCHGATE_TOKEN\"\n"),
-            "{text}"
+        assert_contains!(
+            text,
+            "/mcp/a --header \"Authorization: Bearer $LYCHGATE_TOKEN\"\n"
         );
-        assert!(
-            !text.contains("Console") && !text.contains(hash) && !text.contains(token),
-            "{text}"
-        );
+        assert_lacks!(text, "Console", hash, token);
         let config = format!("{config}[admin]\naddress = \"127.0.0.1:8801\"\n");
         assert!(
             summary(&config, Some("own.toml"))

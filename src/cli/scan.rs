@@ -1,7 +1,5 @@
 //! `lychgate scan`: inspects the definitions of servers with the rules of the gate.
 
-#![allow(clippy::disallowed_types, reason = "reports are JSON")]
-
 mod ask;
 mod judge;
 mod sarif;

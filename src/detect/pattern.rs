@@ -108,5 +108,4 @@ pub(super) fn check_keyword_lengths(table: &Table<'_>, keywords: &[Located<ByteS
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
 mod tests;

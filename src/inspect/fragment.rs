@@ -189,5 +189,4 @@ impl<'p> Judge<'p, '_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
 mod tests;

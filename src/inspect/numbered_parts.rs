@@ -133,7 +133,6 @@ fn find_name(before: &str) -> Option<(usize, bool)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
 mod tests {
     use super::*;
     use crate::inspect::Verdict;

@@ -217,7 +217,6 @@ pub(super) fn field_value(text: String) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
 mod tests {
     use super::*;
 

@@ -139,15 +139,12 @@ fn a_clean_message_is_the_same_bytes() {
 #[test]
 fn a_passage_is_withheld_and_the_rest_stays() {
     let (inspection, text) = inbound(&content(&format!("First line.\n{ORDER}\nLast line.")));
-    assert!(
-        text.contains("First line.") && text.contains("Last line.") && text.contains("[withheld]"),
-        "{text}"
-    );
+    assert_contains!(text, "First line.", "Last line.", "[withheld]");
     assert!(!text.contains("wire the money"), "{text}");
-    assert!(
-        text.contains("lychgate withheld 1 passage of this tool's output")
-            && text.contains("`override-instructions`"),
-        "{text}"
+    assert_contains!(
+        text,
+        "lychgate withheld 1 passage of this tool's output",
+        "`override-instructions`"
     );
     let finding = inspection.findings.first().unwrap();
     assert_eq!(finding.at, "/result/content/0/text");
@@ -260,10 +257,8 @@ fn html_becomes_text_and_what_it_hides_is_judged_apart() {
             .iter()
             .any(|finding| finding.reading == "hidden" && finding.action == Action::Quarantine)
     );
-    assert!(
-        text.contains("Hello.") && text.contains("lychgate withheld") && !text.contains("wire"),
-        "{text}"
-    );
+    assert_contains!(text, "Hello.", "lychgate withheld");
+    assert_lacks!(text, "wire");
 }
 
 #[test]
@@ -306,10 +301,8 @@ fn json_in_a_text_stays_json() {
     let text = |key: &str| inner.root().get_str(key).unwrap();
     assert_eq!(text("title"), "<p>one <b>two</b></p><p>x</p>");
     let note = text("note");
-    assert!(
-        note.contains("fine") && note.contains("end") && !note.contains("wire"),
-        "{note}"
-    );
+    assert_contains!(note, "fine", "end");
+    assert_lacks!(note, "wire");
     assert_eq!(inner.root().get("n").unwrap().raw(), "1e2");
 }
 
@@ -448,10 +441,7 @@ fn long_results_are_cut_and_say_so() {
         "cut after a blank: {out}"
     );
     assert_eq!(out.matches("the rest is not kept").count(), 2);
-    assert!(
-        out.contains("998 of 2000 bytes") && out.contains(r#""id":"short""#),
-        "{out}"
-    );
+    assert_contains!(out, "998 of 2000 bytes", r#""id":"short""#);
     let uncut = inspect(&policy(|_| {}), Direction::Inbound, &result);
     assert!(matches!(uncut.verdict, Verdict::Pass));
 }

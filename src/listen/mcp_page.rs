@@ -102,10 +102,7 @@ mod tests {
                 panic!("whole")
             };
             let text = String::from_utf8(text.to_vec()).unwrap();
-            assert!(
-                text.contains(&format!("{transport} URL-OF-THIS-PAGE")),
-                "{text}"
-            );
+            assert_contains!(text, &format!("{transport} URL-OF-THIS-PAGE"));
         }
     }
 
@@ -120,9 +117,7 @@ mod tests {
             panic!("a page is whole")
         };
         let text = String::from_utf8(text.to_vec()).unwrap();
-        assert!(
-            !text.contains("<b>") && !text.contains("<script") && text.contains("&lt;b&gt;"),
-            "{text}"
-        );
+        assert_contains!(text, "&lt;b&gt;");
+        assert_lacks!(text, "<b>", "<script");
     }
 }

@@ -271,17 +271,13 @@ mod tests {
             .await
             .to_ascii_lowercase();
         assert!(response.starts_with("http/1.1 200"), "{response}");
-        for line in [
+        assert_contains!(
+            response,
             "cache-control: no-store",
             "referrer-policy: no-referrer",
-            "content-security-policy: default-src 'none'",
-        ] {
-            assert!(response.contains(line), "{response}");
-        }
-        assert!(
-            !response.contains("<script") && !response.contains("c%2fd"),
-            "{response}"
+            "content-security-policy: default-src 'none'"
         );
+        assert_lacks!(response, "<script", "c%2fd");
         let answer = waiting.await.unwrap().unwrap();
         assert_eq!(answer.expose(), "code=c%2Fd&state=right");
         assert!(

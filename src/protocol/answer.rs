@@ -488,10 +488,7 @@ mod tests {
         .await;
         let answers = message(&answer);
         assert_eq!(answers.envelopes().len(), 2);
-        assert!(
-            answer.contains(r#""code":1403"#) && answer.contains(r#""isError":true"#),
-            "{answer}"
-        );
+        assert_contains!(answer, r#""code":1403"#, r#""isError":true"#);
         let note = message(r#"{"jsonrpc":"2.0","method":"n"}"#);
         let reply = refuse(&context(Era::Legacy), &note, &[Some(reason())]);
         assert_eq!(

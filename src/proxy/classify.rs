@@ -194,7 +194,6 @@ mod tests {
     #[test]
     fn what_is_asked_reads_back() {
         let body = build_request(&open(&["one \"two\"\n", "three"]));
-        #[allow(clippy::disallowed_types, reason = "a second opinion")]
         let read: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(read["format"], 1);
         assert_eq!(read["texts"][0]["text"], "one \"two\"\n");

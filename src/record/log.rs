@@ -107,14 +107,8 @@ mod tests {
     #[test]
     fn other_crates_cannot_be_made_to_log_headers() {
         let log = logged("trace", true);
-        assert!(
-            log.contains("ours in detail") && log.contains("theirs\n"),
-            "{log}"
-        );
-        assert!(
-            !log.contains("hunter2") && !log.contains("not ours"),
-            "{log}"
-        );
+        assert_contains!(log, "ours in detail", "theirs\n");
+        assert_lacks!(log, "hunter2", "not ours");
     }
 
     #[test]
@@ -128,7 +122,6 @@ mod tests {
         );
         let log = logged(DEFAULT_FILTER, false);
         assert_eq!(log.lines().count(), 1, "{log}");
-        #[allow(clippy::disallowed_types, reason = "a second opinion")]
         let read: serde_json::Value = serde_json::from_str(log.trim()).unwrap();
         assert_eq!(
             (read["level"].as_str(), read["upstream"].as_str()),

@@ -130,10 +130,7 @@ mod tests {
         assert_eq!(resolve_one("123456"), Ok(None));
         assert_eq!(resolve_one("7540d6eac"), Ok(None), "not from its middle");
         let several = resolve_one("01a205d6").unwrap_err();
-        assert!(
-            several.contains(&a.to_string()) && several.contains(&b.to_string()),
-            "{several}"
-        );
+        assert_contains!(several, &a.to_string(), &b.to_string());
         let many: Vec<AuditId> = (0..9)
             .map(|n| id(&format!("01a205d6-03f4-7710-9a93-00000000000{n}")))
             .collect();
@@ -157,10 +154,7 @@ mod tests {
             ("x\u{1b}[2J", "x\\u{1b}[2J"),
         ] {
             let message = AuditIds::read(given).unwrap_err();
-            assert!(
-                message.contains(why) && message.contains("the last 8"),
-                "{message}"
-            );
+            assert_contains!(message, why, "the last 8");
         }
         assert!(AuditIds::read(&"a".repeat(33)).is_err());
     }

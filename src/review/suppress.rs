@@ -166,9 +166,9 @@ mod tests {
         let fault_of =
             |text: &str, rule: &str| edited(text, rule).unwrap_err().remove(0).to_string();
         assert!(fault_of("", "no-such-rule").contains("there is no rule `no-such-rule`"));
-        assert!(
-            fault_of("[policy]\ndefault = { mode = \"enforce\" }\n", "fork-bomb")
-                .contains("gate.toml:")
+        assert_contains!(
+            fault_of("[policy]\ndefault = { mode = \"enforce\" }\n", "fork-bomb"),
+            "gate.toml:"
         );
         assert!(fault_of("colour = 1\n", "fork-bomb").contains("unknown key `colour`"));
         assert!(fault_of("[policy.default]\nsuppress = []\n", "fork-bomb").contains("gate.toml:"));

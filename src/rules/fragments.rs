@@ -415,9 +415,12 @@ mod tests {
         let mut root = DeTable::parse(file).unwrap();
         assert_eq!(expand(root.get_mut(), file), []);
         let text = format!("{:?}", root.get_ref());
-        for regex in ["-(?:prod|live)$", "x (?:prod|live)", "\"(?:prod|live)\""] {
-            assert!(text.contains(regex), "{regex} in {text}");
-        }
+        assert_contains!(
+            text,
+            "-(?:prod|live)$",
+            "x (?:prod|live)",
+            "\"(?:prod|live)\""
+        );
     }
 
     #[test]

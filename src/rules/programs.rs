@@ -226,9 +226,6 @@ mod tests {
             panic!("{faults:?}")
         };
         assert_eq!(fault.line, 11, "{fault}");
-        assert!(
-            fault.message.contains("`job-runner` should spare this"),
-            "{fault}"
-        );
+        assert_contains!(fault.message, "`job-runner` should spare this");
     }
 }

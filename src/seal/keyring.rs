@@ -275,10 +275,7 @@ esac
         let script = "#!/bin/sh\necho 'Cannot autolaunch D-Bus' >&2\nexit 1\n";
         let keyring = Keyring::new("gate", &program(&folder, script), Style::SecretTool).unwrap();
         let error = keyring.look_up().unwrap_err().to_string();
-        assert!(
-            error.contains("Cannot autolaunch D-Bus") && error.contains("hint: "),
-            "{error}"
-        );
+        assert_contains!(error, "Cannot autolaunch D-Bus", "hint: ");
     }
 
     #[test]
@@ -314,12 +311,9 @@ esac
     #[test]
     fn a_missing_program_and_a_strange_name_are_said() {
         let keyring = Keyring::new("gate", "/nowhere/secret-tool", Style::SecretTool).unwrap();
-        assert!(
-            keyring
-                .look_up()
-                .unwrap_err()
-                .to_string()
-                .contains("libsecret-tools")
+        assert_contains!(
+            keyring.look_up().unwrap_err().to_string(),
+            "libsecret-tools"
         );
         for name in ["", "-x", "a b", "a\nb", "a\"b", &"a".repeat(65)] {
             assert!(Keyring::of_system(name).is_err(), "{name}");

@@ -306,5 +306,4 @@ impl<'t> Finder<'t> {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
 mod tests;

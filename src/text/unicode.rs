@@ -253,7 +253,6 @@ pub(super) fn is_invisible(c: char) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
 mod tests {
     use super::super::Text;
 

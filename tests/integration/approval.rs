@@ -1,11 +1,6 @@
 //! Calls that require approval wait for it at the admin port: scopes, deadlines, tokens, the file
 //! of permanent approvals.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "tests read what they check with another reader"
-)]
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

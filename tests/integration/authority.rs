@@ -2,7 +2,6 @@
 //! person who logs in.
 
 #![allow(
-    clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "what it says itself is changed as JSON, and is short"
 )]

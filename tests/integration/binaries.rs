@@ -86,9 +86,9 @@ async fn a_harmless_binary_is_the_same_bytes_and_said_to_be_unread() {
     assert!(got.contains(&picture), "{got}");
     let line = gate.audit_line("kind", "result");
     let uninspected = raw(&line, &["uninspected"]).unwrap();
-    assert!(
-        uninspected.contains(r#""at":"/result/content/1/data","reason":"binary""#),
-        "{uninspected}"
+    assert_contains(
+        &uninspected,
+        &[r#""at":"/result/content/1/data","reason":"binary""#],
     );
 }
 

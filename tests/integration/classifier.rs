@@ -1,6 +1,5 @@
 //! An external classifier is asked about what rules leave, and its scores count; when it cannot be
 //! asked, the policy decides.
-#![allow(clippy::disallowed_types)]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

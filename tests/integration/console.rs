@@ -5,7 +5,8 @@ use http::Method;
 
 use super::approval::token;
 use super::harness::{
-    Agent, META, Setup, TestGate, assert_contains, call, json, modern_call, raw, string,
+    Agent, META, Setup, TestGate, assert_contains, assert_text, call, json, modern_call, raw,
+    string,
 };
 use super::servers::{Peer, Server, Wire, json_reply, says, script};
 
@@ -97,9 +98,10 @@ async fn nothing_is_told_without_a_session_and_a_session_is_two_secrets() {
     }
     let (status, page, set) = Page::log_in(&gate, with_token(&gate)).await;
     assert_eq!(status, 200);
-    assert!(
-        set.contains("; HttpOnly; SameSite=Strict; Path=/console/api") && !set.contains("Secure"),
-        "{set}"
+    assert_text(
+        &set,
+        &["; HttpOnly; SameSite=Strict; Path=/console/api"],
+        &["Secure"],
     );
     assert_eq!(page.get(&gate, "session").await.0, 200);
     let other = Page::open(&gate).await;
@@ -176,9 +178,9 @@ async fn it_tells_what_is_judged_by_what_and_how_often() {
     let overview = page.get(&gate, "overview").await.1;
     assert_contains(&overview, &[r#""blocked":1"#, r#""rule":"no-bombs""#]);
     let upstreams = page.get(&gate, "upstreams").await.1;
-    assert!(
-        upstreams.contains(r#""name":"up","state":"up""#) && upstreams.contains(r#""blocked":1"#),
-        "{upstreams}"
+    assert_contains(
+        &upstreams,
+        &[r#""name":"up","state":"up""#, r#""blocked":1"#],
     );
     let present = page.get(&gate, "present").await.1;
     assert_contains(&present, &[r#""upstream":"up""#, r#""calls":2"#]);
@@ -186,9 +188,9 @@ async fn it_tells_what_is_judged_by_what_and_how_often() {
         r#"{"upstream":"up","place":"argument","tool":"t","argument":"a","text":"now detonate"}"#;
     let told = page.ask(&gate, Method::POST, "try", &[], tried).await.1;
     assert_contains(&told, &[r#""verdict":"block""#, "no-bombs"]);
-    assert!(
-        told.contains(r#"{"text":"now ","matched":false},{"text":"detonate","matched":true}"#),
-        "{told}"
+    assert_contains(
+        &told,
+        &[r#"{"text":"now ","matched":false},{"text":"detonate","matched":true}"#],
     );
     let rule = json(&page.get(&gate, "rules/no-bombs").await.1);
     assert_eq!(

@@ -42,9 +42,10 @@ fn it_stays_up_and_says_where_until_it_is_told_to_stop() {
         .take_while(|line| !line.starts_with("ctrl-c"))
         .collect();
     let told = lines.join("\n");
-    for client in ["Claude Code", "Cursor", "VS Code", "Python", "TypeScript"] {
-        assert!(told.contains(client), "`{client}` is missing from: {told}");
-    }
+    assert_contains(
+        &told,
+        &["Claude Code", "Cursor", "VS Code", "Python", "TypeScript"],
+    );
     assert!(process.try_wait().unwrap().is_none(), "it stays up");
     let status = Command::new("kill")
         .args(["-TERM", &process.id().to_string()])

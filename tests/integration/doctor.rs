@@ -1,11 +1,6 @@
 //! `lychgate doctor` as a whole program, with a config that has every fault, and with one that has
 //! none.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "what the verb prints is read as JSON"
-)]
-
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

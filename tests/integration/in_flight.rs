@@ -7,7 +7,7 @@ use lychgate::config::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::harness::{TestGate, call, soon, token, until};
+use super::harness::{TestGate, assert_contains, call, soon, token, until};
 use super::servers::{Server, json_reply};
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
@@ -74,9 +74,9 @@ async fn announced_bodies_are_reserved_before_they_come() {
         .agent_named("bob")
         .fetch_expecting(503, "up", &[], call("1", &"x".repeat(900_000)))
         .await;
-    assert!(
-        answer.contains("bytes_in_flight") && answer.contains("Wait for earlier calls to end"),
-        "{answer}"
+    assert_contains(
+        &answer,
+        &["bytes_in_flight", "Wait for earlier calls to end"],
     );
     assert_eq!(gate.limit_hits("bytes_in_flight"), 2.0);
     assert_eq!(gate.limit_hits("bytes_in_flight_per_agent"), 1.0);

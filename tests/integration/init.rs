@@ -73,15 +73,16 @@ fn a_first_config_is_valid_private_and_not_replaced_unless_forced() {
         "command = [\"{}\", \"--root\", \"my notes\"]",
         home.at("bin/server").display()
     );
-    for part in [
-        &command,
-        &format!(
-            "file = \"{}\"",
-            home.at("state/lychgate/audit.jsonl").display()
-        ),
-    ] {
-        assert!(config.contains(part.as_str()), "{part} is not in: {config}");
-    }
+    assert_contains(
+        &config,
+        &[
+            &command,
+            &format!(
+                "file = \"{}\"",
+                home.at("state/lychgate/audit.jsonl").display()
+            ),
+        ],
+    );
     let checked = home.lychgate(&["check"]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
     assert_contains(&text(&checked), &[": 2 upstreams"]);

@@ -1,10 +1,5 @@
 //! `lychgate login`, `logout` and `auth` as whole programs, with a server that requires a login.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "what the verb prints is read as JSON"
-)]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};

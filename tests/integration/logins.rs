@@ -69,9 +69,9 @@ pub(super) async fn works(agent: &Agent) -> bool {
 /// and the cookie.
 async fn goes_on(browser: &Agent, path: &str) -> (String, String) {
     let page = browser.get_ok(path, &[]).await;
-    assert!(
-        page.header("content-security-policy")
-            .contains("frame-ancestors 'none'")
+    assert_contains(
+        page.header("content-security-policy"),
+        &["frame-ancestors 'none'"],
     );
     let text = page.text().await;
     assert_text(&text, &["<code>up</code>"], &["<script"]);
@@ -161,11 +161,9 @@ async fn a_call_is_answered_with_a_link_and_goes_on_after_the_login() {
         (0, 1.0),
         "nothing is registered for nobody"
     );
-    assert!(
-        gate.admin("/readyz")
-            .await
-            .1
-            .contains(r#""up":{"state":"auth_required"}"#)
+    assert_contains(
+        &gate.admin("/readyz").await.1,
+        &[r#""up":{"state":"auth_required"}"#],
     );
     let back = logs_in(&gate, &authority, &link).await;
     comes_back(&gate, &back).await.expect(200).await;

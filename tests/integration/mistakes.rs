@@ -67,10 +67,10 @@ async fn a_browser_gets_a_page_that_says_what_to_do() {
     );
     let text = answer.text().await;
     let url = format!("http://{}/mcp/up", gate.running.address);
-    assert!(
-        text.contains(&format!("claude mcp add --transport http up {url}"))
-            && !text.contains("<script"),
-        "{text}"
+    assert_text(
+        &text,
+        &[&format!("claude mcp add --transport http up {url}")],
+        &["<script"],
     );
     let unknown = agent.get("/mcp/no-such", &page).await.expect(404).await;
     assert_eq!(unknown.header("content-type"), "application/json");
@@ -105,13 +105,13 @@ async fn a_wrong_token_is_not_reported_as_a_missing_one() {
     };
     let missing = told(gate.agent()).await;
     let wrong = told(gate.agent_named("eve")).await;
-    assert!(
-        missing.contains("no token was sent") && missing.contains("Authorization: Bearer TOKEN"),
-        "{missing}"
+    assert_contains(
+        &missing,
+        &["no token was sent", "Authorization: Bearer TOKEN"],
     );
-    assert!(
-        wrong.contains("the token is not valid here") && wrong.contains("lychgate agent list"),
-        "{wrong}"
+    assert_contains(
+        &wrong,
+        &["the token is not valid here", "lychgate agent list"],
     );
     gate.agent_named("ann")
         .post_ok("up", &[], call("1", "x"))
@@ -239,10 +239,12 @@ async fn a_program_that_is_missing_is_named() {
             .agent()
             .fetch_error(502, upstream, &[], INITIALIZE)
             .await;
-        assert!(
-            text.contains(cause)
-                && text.contains(&format!("correct `command` of the server `{upstream}`")),
-            "{text}"
+        assert_contains(
+            &text,
+            &[
+                cause,
+                &format!("correct `command` of the server `{upstream}`"),
+            ],
         );
         let labels = [("upstream", upstream), ("side", "server")];
         assert_eq!(gate.metric("lychgate_failures_total", &labels), Some(1.0));
@@ -261,9 +263,9 @@ async fn a_web_page_in_the_place_of_mcp_is_named_and_only_the_log_has_its_words(
         .agent()
         .fetch_error(502, "paged", &[], INITIALIZE)
         .await;
-    assert!(
-        text.contains("it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint"),
-        "{text}"
+    assert_contains(
+        &text,
+        &["it is a web page (HTML), not MCP; `url` does not lead to an MCP endpoint"],
     );
     assert_text(&text, &["look at the server `paged`"], &["Orchard"]);
     let logged = log();

@@ -355,9 +355,9 @@ async fn many_short_values_are_read_on_as_well() {
             .elements()
             .count();
         let text = result_text(&got);
-        assert!(
-            text.contains(&format!("`/result/structuredContent/rows` after {shown}]")),
-            "{text}"
+        assert_contains(
+            &text,
+            &[&format!("`/result/structuredContent/rows` after {shown}]")],
         );
         let mut all = String::new();
         let mut next = shown_at(&text);

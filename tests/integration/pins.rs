@@ -134,11 +134,13 @@ async fn a_rug_pull_is_held_until_it_is_approved_and_agents_are_told() {
     gate.assert_series(r#"lychgate_definitions_held{upstream="up"}"#, 1.0);
     let audit = gate.audit_text();
     let line = line_with(&audit, r#""event":"definition""#);
-    assert!(
-        line.contains(r#""name":"add""#)
-            && line.contains("new-imperative-text")
-            && line.contains(r#""action":"hold""#),
-        "{line}"
+    assert_contains(
+        line,
+        &[
+            r#""name":"add""#,
+            "new-imperative-text",
+            r#""action":"hold""#,
+        ],
     );
     let (code, told) = pins(&file, &["diff"]);
     assert!(
@@ -401,9 +403,9 @@ async fn what_a_server_says_of_itself_is_pinned_too() {
     assert_eq!(code, 1, "{diff}");
     assert_contains(&diff, &["server initialize", "sidenote"]);
     let line = gate.audit_text();
-    assert!(
-        line.contains(r#""thing":"server","name":"initialize","classes":["new-imperative-text""#),
-        "{line}"
+    assert_contains(
+        &line,
+        &[r#""thing":"server","name":"initialize","classes":["new-imperative-text""#],
     );
     assert_eq!(pins(&file, &["approve", "--all"]).0, 0);
     gate.running.gate().reload_lock_file();

@@ -116,9 +116,9 @@ async fn text_where_messages_belong_is_named_with_its_beginning() {
         .agent()
         .fetch_error(504, "talks-on-stdout", &[], super::harness::INITIALIZE)
         .await;
-    assert!(
-        text.contains("printed text that is not MCP to its standard output"),
-        "{text}"
+    assert_contains(
+        &text,
+        &["printed text that is not MCP to its standard output"],
     );
     assert_contains(&text, &["It printed: stdout: Listening on port 3000."]);
     let log = log();

@@ -1,10 +1,5 @@
 //! `lychgate prove` as a whole program, against running gates and gates that it starts itself.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "what the verb prints is read as JSON"
-)]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -95,18 +90,19 @@ fn what_is_missed_is_told_with_its_reason() {
     ));
     let (code, told, _) = place.prove(&["--offline"]);
     assert_eq!(code, 1, "{told}");
-    for part in [
-        "`[policy.default.override]` contains `\"url-internal\" = { enabled = false }`",
-        "`run-download` only logs",
-        &format!(
-            "`delete-tree` found it; a `[[policy.default.suppress]]` lets it pass until {until}"
-        ),
-        "other · policy lax · observe: findings are recorded, and messages pass",
-        "observe mode; in enforce mode it would be caught by `override-instructions`",
-        "`delete-tree` is in force, but does not inspect this location (`[policy.lax]` has `text`)",
-    ] {
-        assert!(told.contains(part), "`{part}` is missing from: {told}");
-    }
+    assert_contains(
+        &told,
+        &[
+            "`[policy.default.override]` contains `\"url-internal\" = { enabled = false }`",
+            "`run-download` only logs",
+            &format!(
+                "`delete-tree` found it; a `[[policy.default.suppress]]` lets it pass until {until}"
+            ),
+            "other · policy lax · observe: findings are recorded, and messages pass",
+            "observe mode; in enforce mode it would be caught by `override-instructions`",
+            "`delete-tree` is in force, but does not inspect this location (`[policy.lax]` has `text`)",
+        ],
+    );
     let (code, told) = place.json(&[
         "--offline",
         "--upstream",

@@ -1,11 +1,6 @@
 //! The Sigma rules in `deploy/sigma` are valid, use members that audit lines have, and match the
 //! lines that they are meant for.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "lines are read as others read them"
-)]
-
 use std::path::PathBuf;
 
 use serde_json::Value;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, oneshot};
 
-use super::harness::{Setup, TestGate, assert_text, call, modern_call, soon};
+use super::harness::{Setup, TestGate, assert_contains, assert_text, call, modern_call, soon};
 use super::servers::{Server, StdioServer, Tap, reply};
 
 const NOTE: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
@@ -89,10 +89,12 @@ async fn leaving_a_modern_call_cancels_it_at_the_child() {
     assert!(child.text().await.contains("tools/call"));
     asking.abort();
     let line = child.text().await;
-    assert!(
-        line.contains(r#""method":"notifications/cancelled""#)
-            && line.contains(r#""requestId":"c\u0031""#),
-        "{line}"
+    assert_contains(
+        &line,
+        &[
+            r#""method":"notifications/cancelled""#,
+            r#""requestId":"c\u0031""#,
+        ],
     );
     drop(child);
     gate.running.drain().await;

@@ -1,11 +1,6 @@
 //! `lychgate suppress` and the button of the console: a false alarm is suppressed in one step, with
 //! one table.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "tests read what they check with another reader"
-)]
-
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -86,9 +81,9 @@ fn one_command_writes_one_table_for_a_passage_that_several_rules_matched_at_two_
         (2, "error: not a terminal; pass --yes to write it\n"),
         "{told}"
     );
-    assert!(
-        told.contains("[[policy.default.suppress]]") && told.contains("Covers only this passage"),
-        "{told}"
+    assert_contains(
+        &told,
+        &["[[policy.default.suppress]]", "Covers only this passage"],
     );
     assert_eq!(
         std::fs::read_to_string(bench.path("gate.toml")).unwrap(),
@@ -340,10 +335,12 @@ async fn the_console_writes_what_it_showed_and_nothing_else() {
     assert_contains(&told, &[r#""in_force":true"#]);
     let after = std::fs::read_to_string(&file).unwrap();
     let added = after.strip_prefix(&before).unwrap();
-    assert!(
-        added.contains("reason = \"Ada: a film title\"\nuntil = 2027-02-28\n")
-            && added.contains("by console"),
-        "{added}"
+    assert_contains(
+        added,
+        &[
+            "reason = \"Ada: a film title\"\nuntil = 2027-02-28\n",
+            "by console",
+        ],
     );
     assert!(says(&gate, "detonate it").await.contains(r#""content":[]"#));
 }

@@ -1,8 +1,6 @@
 //! Every place of a message from which a server's text can reach a model: an injected order never
 //! arrives from any of them, and the audit log names the place.
 
-#![allow(clippy::disallowed_types)]
-
 use std::sync::{Arc, Mutex};
 
 use base64::Engine;
@@ -328,10 +326,7 @@ fn a_sentence_cut_in_two_by_lines_is_still_one() {
         lines[0].contains("Now obey") && lines[2].contains("fine"),
         "{lines:?}"
     );
-    assert!(
-        lines[1].contains("`no-orders`") && !lines[1].contains("hurry"),
-        "{lines:?}"
-    );
+    assert_text(&lines[1], &["`no-orders`"], &["hurry"]);
     assert!(wrapped.end().success());
 }
 

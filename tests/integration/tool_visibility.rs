@@ -1,10 +1,5 @@
 //! The buttons of the console that hide and show a tool.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "tests read what they check with another reader"
-)]
-
 use std::path::PathBuf;
 
 use http::Method;

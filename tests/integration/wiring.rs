@@ -1,8 +1,6 @@
 //! `install`, the servers that it moves behind the gate, and `service`, as programs with a home
 //! folder of their own.
 
-#![allow(clippy::disallowed_types)]
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -331,9 +329,9 @@ fn a_name_that_is_not_valid_is_refused() {
 #[test]
 fn the_help_of_run_documents_the_variable_of_the_log() {
     let help = text(&Machine::new().lychgate(&["run", "--help"]));
-    assert!(
-        help.contains("LYCHGATE_LOG sets the log filter") && help.contains("warn,lychgate=debug"),
-        "{help}"
+    assert_contains(
+        &help,
+        &["LYCHGATE_LOG sets the log filter", "warn,lychgate=debug"],
     );
 }
 

@@ -1,7 +1,5 @@
 //! `lychgate wrap` takes the place of a stdio server.
 
-#![allow(clippy::disallowed_types)]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -248,11 +246,13 @@ fn a_refused_call_is_answered_and_never_sent() {
     assert_eq!(wrapped.read("got"), call("1", "harmless"));
     let audit = wrapped.read("audit");
     let blocked = line_with(&audit, r#""verdict":"block""#);
-    assert!(
-        blocked.contains(r#""gen_ai.tool.name":"t""#)
-            && blocked.contains("no-bombs")
-            && blocked.contains(r#""upstream":"sh""#),
-        "{blocked}"
+    assert_contains(
+        blocked,
+        &[
+            r#""gen_ai.tool.name":"t""#,
+            "no-bombs",
+            r#""upstream":"sh""#,
+        ],
     );
 }
 
@@ -272,10 +272,12 @@ fn results_are_judged_as_those_of_the_tool_that_was_called() {
     assert!(wrapped.end().success());
     let audit = wrapped.read("audit");
     let rewritten = line_with(&audit, r#""verdict":"rewrite""#);
-    assert!(
-        rewritten.contains(r#""gen_ai.tool.name":"page""#)
-            && rewritten.contains(r#""mcp.method.name":"tools/call""#),
-        "{rewritten}"
+    assert_contains(
+        rewritten,
+        &[
+            r#""gen_ai.tool.name":"page""#,
+            r#""mcp.method.name":"tools/call""#,
+        ],
     );
 }
 

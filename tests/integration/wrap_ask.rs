@@ -1,7 +1,5 @@
 //! Lines of `lychgate wrap` that wait for approval.
 
-#![allow(clippy::disallowed_types)]
-
 use serde_json::Value;
 
 use super::wrap::{KEEPS, Wrapped, text};

@@ -370,10 +370,8 @@ mod tests {
         for shared in ["/", "/etc"] {
             let fix =
                 fix_unless_shared(Path::new(shared), format!("chown \"$(id -u)\" '{shared}'"));
-            assert!(
-                !fix.contains("chown") && fix.contains("XDG_STATE_HOME"),
-                "{fix}"
-            );
+            assert_contains!(fix, "XDG_STATE_HOME");
+            assert_lacks!(fix, "chown");
         }
         assert_eq!(
             fix_unless_shared(Path::new("/var/lib/no-such-gate/x"), "chown 1".to_owned()),

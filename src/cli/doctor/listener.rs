@@ -283,12 +283,7 @@ mod tests {
             level == Level::Error && what.starts_with("it is not valid before 8"),
             "{what}"
         );
-        assert!(
-            result(now - day * 9, now - day * 2)
-                .unwrap()
-                .1
-                .contains("ended")
-        );
+        assert_contains!(result(now - day * 9, now - day * 2).unwrap().1, "ended");
         assert_eq!(
             result(now - day * 9, now + day * 2).unwrap().0,
             Level::Warning

@@ -1,5 +1,3 @@
-#![allow(clippy::disallowed_types, reason = "verdicts are JSON")]
-
 use clap::ValueEnum as _;
 
 use super::*;

@@ -114,10 +114,7 @@ mod tests {
             "{}\n",
             "{} // \u{202e}\u{9b}2J ä\n",
         );
-        assert!(
-            text.contains("+{} // \\u{202e}\\u{9b}2J ä\n") && text.contains("-{}\n"),
-            "{text}"
-        );
+        assert_contains!(text, "+{} // \\u{202e}\\u{9b}2J ä\n", "-{}\n");
     }
 
     #[test]

@@ -229,12 +229,9 @@ mod tests {
     fn one_at_a_time_holds_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let lock = lock_state(folder.path()).unwrap();
-        assert!(
-            lock_state(folder.path())
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("another `install`")
+        assert_contains!(
+            lock_state(folder.path()).err().unwrap().to_string(),
+            "another `install`"
         );
         drop(lock);
         assert!(lock_state(folder.path()).is_ok());

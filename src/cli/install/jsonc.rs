@@ -1,10 +1,5 @@
 //! Clients' files in JSON, including comments and trailing commas.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "clients keep their servers in JSON"
-)]
-
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};

@@ -1,10 +1,5 @@
 //! Tests the output of `install`.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "clients keep their servers in JSON"
-)]
-
 use super::tests::{Machine, install_args};
 use super::*;
 
@@ -64,10 +59,7 @@ fn why_there_is_nothing_to_move_is_told_apart() {
         0
     );
     let now = fs::read_to_string(&file).unwrap();
-    assert!(
-        now.contains(r#""--", "b"]"#) && now.contains(r#"{"command":"c"}"#),
-        "{now}"
-    );
+    assert_contains!(now, r#""--", "b"]"#, r#"{"command":"c"}"#);
 }
 
 #[test]
@@ -91,18 +83,12 @@ fn what_the_gate_needs_to_start_is_told_at_the_end() {
         r#"{"mcpServers":{"v":{"httpUrl":"https://v/mcp"}}}"#,
     );
     let output = machine.install(Client::GeminiCli);
-    assert!(
-        output.err.contains("need the gate: lychgate run") && !output.err.contains("variables"),
-        "{}",
-        output.err
-    );
+    assert_contains!(output.err, "need the gate: lychgate run");
+    assert_lacks!(output.err, "variables");
     machine.write(".codex/config.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
     let output = machine.install(Client::Codex);
-    assert!(
-        output.err.contains("Done") && !output.err.contains("need the gate"),
-        "{}",
-        output.err
-    );
+    assert_contains!(output.err, "Done");
+    assert_lacks!(output.err, "need the gate");
 }
 
 #[test]

@@ -1,10 +1,5 @@
 //! Plans the changes that move the servers of one file.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "clients keep their servers in JSON"
-)]
-
 use std::path::PathBuf;
 
 use serde_json::Value;

@@ -1,10 +1,5 @@
 //! Moves the servers of every client's file, and restores them.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "clients keep their servers in JSON"
-)]
-
 use serde_json::json;
 
 use super::samples::{Sample, samples};
@@ -155,11 +150,7 @@ fn every_client_goes_there_and_back_byte_for_byte() {
             "{}",
             output.out
         );
-        assert!(
-            output.out.contains("+") && output.out.contains(&*file.to_string_lossy()),
-            "{}",
-            output.out
-        );
+        assert_contains!(output.out, "+", &*file.to_string_lossy());
         // A server that was moved already is not moved again.
         let again = machine.install(client).err;
         assert_eq!(
@@ -198,11 +189,7 @@ fn servers_over_http_go_to_the_gates_config_with_their_headers() {
         .join(".config/lychgate/secrets/docs-authorization");
     assert_eq!(fs::read_to_string(&secret).unwrap(), "Bearer hunter2\n");
     assert!(gate.contains(&*secret.to_string_lossy()));
-    assert!(
-        output.err.contains("lychgate run --config"),
-        "{}",
-        output.err
-    );
+    assert_contains!(output.err, "lychgate run --config");
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(machine.gate()).unwrap(), "# mine\n");
     assert!(!secret.exists());
@@ -237,11 +224,7 @@ fn two_clients_of_one_server_share_it_until_both_are_gone() {
         machine.install(client);
     }
     machine.uninstall(Some(Client::Cursor));
-    assert!(
-        fs::read_to_string(machine.gate())
-            .unwrap()
-            .contains("[upstream.w]")
-    );
+    assert_contains!(fs::read_to_string(machine.gate()).unwrap(), "[upstream.w]");
     machine.uninstall(None);
     assert!(!machine.gate().exists() && !fs::read_to_string(&codex).unwrap().contains("8800"));
 }
@@ -292,11 +275,7 @@ fn an_uninstall_makes_no_file_where_there_is_none_any_more() {
     fs::remove_file(&file).unwrap();
     let output = machine.uninstall(None);
     assert_eq!(output.code, 0, "{}", output.err);
-    assert!(
-        output.err.contains("no longer exists and is not restored"),
-        "{}",
-        output.err
-    );
+    assert_contains!(output.err, "no longer exists and is not restored");
     assert!(!file.exists() && !machine.gate().exists());
     assert_eq!(machine.kept(), 0);
 }
@@ -341,18 +320,11 @@ fn what_was_changed_since_can_be_forgotten() {
         let (_, kept) = output.err.split_once("backup: ").unwrap();
         let kept = kept.lines().next().unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), text);
-        assert!(
-            output.err.contains("uninstall --forget --file /")
-                && !output.err.contains(": restored"),
-            "{}",
-            output.err
-        );
+        assert_contains!(output.err, "uninstall --forget --file /");
+        assert_lacks!(output.err, ": restored");
     }
     let left = fs::read_to_string(&file).unwrap();
-    assert!(
-        left.contains("https://b/mcp") && left.contains("8800/mcp/a"),
-        "{left}"
-    );
+    assert_contains!(left, "https://b/mcp", "8800/mcp/a");
     let args = UninstallArgs {
         forget: true,
         ..uninstall_args(None)
@@ -404,9 +376,7 @@ fn nothing_is_written_without_a_yes_and_what_cannot_be_moved_is_told() {
     assert_eq!(output.code, 1);
     assert_eq!(fs::read_to_string(&file).unwrap().as_str(), text);
     assert!(output.out.contains("+"), "{}", output.out);
-    for left in ["`a`", "`c`", "`d`"] {
-        assert!(output.err.contains(left), "{}", output.err);
-    }
+    assert_contains!(output.err, "`a`", "`c`", "`d`");
     let dry = InstallArgs {
         dry_run: true,
         ..install_args(Some(Client::VsCode))

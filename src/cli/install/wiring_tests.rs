@@ -39,16 +39,11 @@ fn the_config_has_an_audit_log_pins_and_an_admin_port() {
         Some("127.0.0.1:8801".parse().unwrap())
     );
     assert!(config.upstreams.contains_key("w"));
-    assert!(
-        output.out.contains("+[audit]") && output.out.contains("+[pins]"),
-        "{}",
-        output.out
-    );
+    assert_contains!(output.out, "+[audit]", "+[pins]");
     // The wrapped server writes to the same log.
-    assert!(
-        fs::read_to_string(&file)
-            .unwrap()
-            .contains(&format!(r#""--audit", "{}""#, audit.display()))
+    assert_contains!(
+        fs::read_to_string(&file).unwrap(),
+        &format!(r#""--audit", "{}""#, audit.display())
     );
     machine.uninstall(None);
     assert!(!machine.gate().exists());
@@ -64,10 +59,9 @@ fn a_config_of_ones_own_is_kept_and_its_audit_log_used() {
         r#"{"mcpServers":{"c":{"command":"c"}}}"#,
     );
     assert_eq!(machine.install(Client::Cursor).code, 0);
-    assert!(
-        fs::read_to_string(&file)
-            .unwrap()
-            .contains(r#""--audit", "/var/log/gate.jsonl""#)
+    assert_contains!(
+        fs::read_to_string(&file).unwrap(),
+        r#""--audit", "/var/log/gate.jsonl""#
     );
     assert_eq!(fs::read_to_string(machine.gate()).unwrap(), own);
     machine.uninstall(None);
@@ -89,10 +83,8 @@ fn a_config_that_was_extended_by_hand_stays() {
     fs::write(machine.gate(), extended).unwrap();
     machine.uninstall(None);
     let left = fs::read_to_string(machine.gate()).unwrap();
-    assert!(
-        left.contains("[audit]") && left.contains("observe") && !left.contains("[upstream"),
-        "{left}"
-    );
+    assert_contains!(left, "[audit]", "observe");
+    assert_lacks!(left, "[upstream");
 }
 
 #[test]
@@ -183,10 +175,9 @@ fn a_file_of_somebody_elses_secret_is_not_overwritten() {
         let ours = theirs.with_file_name("w-authorization-2");
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs\n");
         assert_eq!(fs::read_to_string(&ours).unwrap(), "Bearer hunter2\n");
-        assert!(
-            fs::read_to_string(machine.gate())
-                .unwrap()
-                .contains("secrets/w-authorization-2\"")
+        assert_contains!(
+            fs::read_to_string(machine.gate()).unwrap(),
+            "secrets/w-authorization-2\""
         );
         assert!(!theirs.with_file_name("w-authorization-3").exists());
         // The client requests it again.
@@ -256,15 +247,11 @@ fn opencode_is_read_in_both_of_its_versions() {
     let file = machine.write("../project/opencode.json", text);
     let output = machine.install(Client::OpenCode);
     let now = fs::read_to_string(&file).unwrap();
-    assert!(
-        now.contains(&machine.expected(r#"["/opt/lychgate", WRAP(a-project) "npx","a"]"#)),
-        "{now}"
+    assert_contains!(
+        now,
+        &machine.expected(r#"["/opt/lychgate", WRAP(a-project) "npx","a"]"#)
     );
-    assert!(
-        output.err.contains("`b` of") && output.err.contains("values that only the client has"),
-        "{}",
-        output.err
-    );
+    assert_contains!(output.err, "`b` of", "values that only the client has");
     assert!(output.err.contains("`c` of"), "{}", output.err);
     machine.uninstall(None);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
@@ -307,18 +294,11 @@ fn what_runs_and_what_does_not_is_reported() {
         "{}",
         output.err
     );
-    assert!(
-        output.err.contains(
-            "files                stdio  starts with the client; `files` in the audit log\n"
-        ),
-        "{}",
-        output.err
+    assert_contains!(
+        output.err,
+        "files                stdio  starts with the client; `files` in the audit log\n"
     );
-    assert!(
-        output.err.contains("The gate is running at 127.0.0.1:8800"),
-        "{}",
-        output.err
-    );
+    assert_contains!(output.err, "The gate is running at 127.0.0.1:8800");
     // Now nothing listens there.
     machine.uninstall(None);
     fs::write(&file, text).unwrap();
@@ -328,16 +308,8 @@ fn what_runs_and_what_does_not_is_reported() {
         unserved = desk.unserved.take();
         code
     });
-    assert!(
-        output.err.contains("The gate is not running"),
-        "{}",
-        output.err
-    );
-    assert!(
-        output.err.contains("lychgate service install --config"),
-        "{}",
-        output.err
-    );
+    assert_contains!(output.err, "The gate is not running");
+    assert_contains!(output.err, "lychgate service install --config");
     assert_eq!(unserved, Some(machine.gate()));
 }
 

@@ -1,5 +1,3 @@
-#![allow(clippy::disallowed_types, reason = "a dashboard is JSON")]
-
 use std::collections::BTreeSet;
 
 use regex::Regex;

@@ -118,15 +118,10 @@ fn a_unit_is_shown_written_started_and_removed() {
     let unit = machine.at("home/.config/systemd/user/lychgate.service");
     let (code, out, _) = machine.with(false, |host| host.install(&machine.config(), true, false));
     assert_eq!((code, unit.exists(), machine.calls()), (1, false, vec![]));
-    assert!(
-        out.contains("    ExecStart=\"/opt/lychgate\" run --config"),
-        "{out}"
-    );
-    assert!(
-        out.contains(
-            "\nsystemctl --user daemon-reload\nsystemctl --user enable --now lychgate.service\n"
-        ),
-        "{out}"
+    assert_contains!(out, "    ExecStart=\"/opt/lychgate\" run --config");
+    assert_contains!(
+        out,
+        "\nsystemctl --user daemon-reload\nsystemctl --user enable --now lychgate.service\n"
     );
     machine.install(false);
     assert_eq!(
@@ -156,10 +151,10 @@ fn a_unit_is_shown_written_started_and_removed() {
         Some("systemctl --user restart lychgate.service")
     );
     let text = fs::read_to_string(&unit).unwrap();
-    assert!(
-        text.contains("other.toml")
-            && text.contains(&format!("PATH={}:/usr/bin", machine.at("bin").display())),
-        "{text}"
+    assert_contains!(
+        text,
+        "other.toml",
+        &format!("PATH={}:/usr/bin", machine.at("bin").display())
     );
     let (code, out, _) = machine.with(false, |host| host.uninstall(false, true));
     assert_eq!((code, unit.exists()), (0, false), "{out}");
@@ -185,10 +180,9 @@ fn an_agent_of_launchd_is_loaded_and_removed() {
         machine.calls(),
         [format!("launchctl bootstrap {domain} {}", plist.display())]
     );
-    assert!(
-        fs::read_to_string(&plist)
-            .unwrap()
-            .contains("<string>/opt/lychgate</string>")
+    assert_contains!(
+        fs::read_to_string(&plist).unwrap(),
+        "<string>/opt/lychgate</string>"
     );
     let loaded = Machine::new("never");
     fs::create_dir_all(loaded.at("home/Library/LaunchAgents")).unwrap();
@@ -215,10 +209,7 @@ fn without_a_manager_the_command_to_run_by_hand_is_shown() {
         let machine = Machine::new(fails);
         let (code, out, err) = machine.install(is_mac);
         assert_eq!((code, out.as_str(), machine.calls()), (2, "", vec![]));
-        assert!(
-            err.contains("No medium found") && err.contains("lychgate run --config /"),
-            "{err}"
-        );
+        assert_contains!(err, "No medium found", "lychgate run --config /");
         assert!(
             !machine.at("home/.config/systemd").exists() && !machine.at("home/Library").exists()
         );
@@ -300,9 +291,9 @@ fn a_command_that_fails_is_named_with_what_it_wrote() {
     let machine = Machine::new("*is-active*|*enable*");
     let (code, _, err) = machine.install(false);
     assert_eq!(code, 2);
-    assert!(
-        err.contains("`systemctl --user enable --now lychgate.service` failed")
-            && err.contains("No medium found"),
-        "{err}"
+    assert_contains!(
+        err,
+        "`systemctl --user enable --now lychgate.service` failed",
+        "No medium found"
     );
 }

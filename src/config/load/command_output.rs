@@ -72,17 +72,13 @@ mod tests {
     fn a_program_has_its_time_and_its_bytes() {
         assert_eq!(sh("printf value", 5000).unwrap(), "value");
         assert!(sh("exit 3", 5000).is_err());
-        assert!(
-            sh("exec sleep 20", 50)
-                .unwrap_err()
-                .to_string()
-                .contains("timed out")
+        assert_contains!(
+            sh("exec sleep 20", 50).unwrap_err().to_string(),
+            "timed out"
         );
-        assert!(
-            sh("yes", 5000)
-                .unwrap_err()
-                .to_string()
-                .contains("more than 100 bytes")
+        assert_contains!(
+            sh("yes", 5000).unwrap_err().to_string(),
+            "more than 100 bytes"
         );
         assert!(
             read_output(

@@ -112,16 +112,9 @@ fn every_fault_is_told_at_once_with_place_and_hint() {
 
 #[test]
 fn an_empty_file_and_a_missing_one_are_faults() {
-    assert!(
-        load_text("")
-            .unwrap_err()
-            .contains("no upstream is configured")
-    );
+    assert_contains!(load_text("").unwrap_err(), "no upstream is configured");
     let output = fault_text(&load(Path::new("/nowhere/at/all.toml")).unwrap_err());
-    assert!(
-        output.contains("/nowhere/at/all.toml: cannot be read") && output.contains("--config"),
-        "{output}"
-    );
+    assert_contains!(output, "/nowhere/at/all.toml: cannot be read", "--config");
 }
 
 #[test]
@@ -236,10 +229,7 @@ fn off_loopback_someone_must_log_in_unless_told_otherwise() {
     for address in ["0.0.0.0:1", "[::]:1", "192.0.2.1:1"] {
         let open = format!("[listen]\naddress = \"{address}\"\n");
         let fault = load_text(&format!("{open}{UPSTREAM}")).unwrap_err();
-        assert!(
-            fault.contains("allow_unauthenticated_agents_off_loopback"),
-            "{fault}"
-        );
+        assert_contains!(fault, "allow_unauthenticated_agents_off_loopback");
         let told_so = format!("{open}allow_unauthenticated_agents_off_loopback = true\n{UPSTREAM}");
         assert!(load_text(&told_so).unwrap().listen.allow_anyone);
         let with_agent = format!(
@@ -544,10 +534,9 @@ fn the_console_is_open_off_loopback_only_behind_tls() {
             "{UPSTREAM}[admin]\naddress = \"10.0.0.1:8801\"\n{more}"
         ))
     };
-    assert!(
-        admin("console = true\n")
-            .unwrap_err()
-            .contains("off loopback the console requires TLS")
+    assert_contains!(
+        admin("console = true\n").unwrap_err(),
+        "off loopback the console requires TLS"
     );
     assert!(admin("").is_ok());
     assert!(admin("console = true\nconsole_url = \"https://gate-admin.example.org\"\n").is_ok());

@@ -1,8 +1,3 @@
-#![allow(
-    clippy::disallowed_types,
-    reason = "arguments are made here, not passed on"
-)]
-
 use serde_json::{Value, json};
 
 use super::*;

@@ -157,10 +157,7 @@ fn calls_are_held_to_the_schema_that_was_listed() {
         let at = format!("/params/arguments{at}");
         assert_eq!(inspection.findings[0].at, at, "{arguments}");
         if !words.contains("range") {
-            assert!(
-                why.contains(r#"An example that fits: {"#) && why.contains(r#""mode":"fast""#),
-                "{why}"
-            );
+            assert_contains!(why, r#"An example that fits: {"#, r#""mode":"fast""#);
         }
     }
     let changed = message(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);

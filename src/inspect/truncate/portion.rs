@@ -247,7 +247,6 @@ fn rows_end(text: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[allow(clippy::string_slice)]
 mod tests {
     use super::*;
 

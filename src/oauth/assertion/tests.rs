@@ -1,8 +1,3 @@
-#![allow(
-    clippy::disallowed_types,
-    reason = "tests read what they check with another reader"
-)]
-
 use std::time::Duration;
 
 use base64::Engine;

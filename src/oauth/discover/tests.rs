@@ -1,5 +1,3 @@
-#![allow(clippy::disallowed_types, reason = "servers write JSON as they like")]
-
 use serde_json::{Value as Json, json};
 
 use super::*;

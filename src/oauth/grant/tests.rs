@@ -323,12 +323,7 @@ async fn a_code_is_redeemed_with_everything_as_it_was_asked_for() {
             ("resource", RESOURCE),
         ]
     );
-    assert!(
-        !asked[0]
-            .head
-            .to_ascii_lowercase()
-            .contains("authorization:")
-    );
+    assert_lacks!(asked[0].head.to_ascii_lowercase(), "authorization:");
 }
 
 #[tokio::test]

@@ -125,10 +125,7 @@ async fn names_are_judged_by_what_they_resolve_to() {
     let text = call("send_message", "text", "see https://nobody.example/");
     assert_eq!(refusal(&gate, &text).await, None);
     let metrics = gate.recorder().metrics_text();
-    assert!(
-        metrics.contains("lychgate_limits_hit_total{limit=\"resolve_ms\"} 1"),
-        "{metrics}"
-    );
+    assert_contains!(metrics, "lychgate_limits_hit_total{limit=\"resolve_ms\"} 1");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,9 +163,9 @@ async fn there_is_a_bound_on_the_names_of_a_call() {
     assert_eq!(found.as_deref(), Some("url-unresolved"));
     assert_eq!(lookups.load(Ordering::SeqCst), most);
     let metrics = gate.recorder().metrics_text();
-    assert!(
-        metrics.contains("lychgate_limits_hit_total{limit=\"resolve_names\"} 1"),
-        "{metrics}"
+    assert_contains!(
+        metrics,
+        "lychgate_limits_hit_total{limit=\"resolve_names\"} 1"
     );
 }
 

@@ -225,10 +225,8 @@ mod tests {
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
             .unwrap();
         let message = SigningKey::open(&path).err().unwrap().to_string();
-        assert!(
-            message.contains("openssl genpkey") && !message.contains("secret words"),
-            "{message}"
-        );
+        assert_contains!(message, "openssl genpkey");
+        assert_lacks!(message, "secret words");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "secret words");
         assert!(PublicKey::parse("ed25519:AAAA").is_none() && PublicKey::parse("AAAA").is_none());
     }

@@ -181,10 +181,7 @@ fn a_name_that_may_be_a_secret_is_no_label() {
     }
     let text = text(&made);
     assert!(!text.contains(key) && !text.contains(hex), "{text}");
-    assert!(
-        text.contains(r#"rule="rule",tool="other",upstream="up"} 3"#),
-        "{text}"
-    );
+    assert_contains!(text, r#"rule="rule",tool="other",upstream="up"} 3"#);
     for tool in ["create_issue", "list-pull-requests_v2", "ns/Read.file2"] {
         assert!(text.contains(&format!("tool=\"{tool}\"")), "{text}");
     }

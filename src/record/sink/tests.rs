@@ -460,14 +460,14 @@ fn what_cannot_be_a_log_is_refused_at_the_start() {
             .map_err(|error| error.to_string())
     };
     let told = opened(folder.path()).unwrap_err();
-    assert!(
-        told.contains("not a regular file") && told.contains(&*folder.path().to_string_lossy()),
-        "{told}"
+    assert_contains!(
+        told,
+        "not a regular file",
+        &*folder.path().to_string_lossy()
     );
-    assert!(
-        opened(Path::new("/proc/none/audit.jsonl"))
-            .unwrap_err()
-            .contains("/proc/none")
+    assert_contains!(
+        opened(Path::new("/proc/none/audit.jsonl")).unwrap_err(),
+        "/proc/none"
     );
     let path = folder.path().join("audit.jsonl");
     fs::write(AuditConfig::key_beside(&path), "no key").unwrap();
@@ -500,10 +500,7 @@ fn a_full_queue_drops_and_counts_and_never_waits_and_the_log_says_so() {
     drop(sink);
     thread.join().unwrap();
     let lines = unchained_lines(&path);
-    assert!(
-        lines[1].contains("\"event\":\"log_lost\"") && lines[1].contains("\"lines\":5"),
-        "{lines:?}"
-    );
+    assert_contains!(lines[1], "\"event\":\"log_lost\"", "\"lines\":5");
 }
 
 #[test]

@@ -342,10 +342,7 @@ fn another_key_is_told_and_a_lost_one_is_not_replaced() {
     let quarantine = quarantine(dir.path());
     let error = quarantine.get(one.audit).unwrap_err().to_string();
     let key = dir.path().join("key");
-    assert!(
-        error.contains(&format!("no key in `{}`", key.display())),
-        "{error}"
-    );
+    assert_contains!(error, &format!("no key in `{}`", key.display()));
     let error = quarantine.store(&kept("two")).unwrap_err().to_string();
     assert!(error.contains("restore the key"), "{error}");
     assert!(!dir.path().join("key").exists());

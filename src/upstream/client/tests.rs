@@ -69,23 +69,17 @@ async fn faults_of_tls_name_the_peer_and_what_to_change() {
     let (port, file) =
         server(|params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained)).await;
     let text = fault(format!("https://localhost:{port}/"), Some(file.path())).await;
-    assert!(
-        text.contains("CA:TRUE") && text.contains("and name it with `ca`"),
-        "{text}"
-    );
+    assert_contains!(text, "CA:TRUE", "and name it with `ca`");
 
     let (port, file) = server(|_| ()).await;
     let (_, other) = server(|_| ()).await;
     let text = fault(format!("https://localhost:{port}/"), Some(other.path())).await;
-    assert!(
-        text.contains("is not signed by an authority that is in the file of `ca`"),
-        "{text}"
+    assert_contains!(
+        text,
+        "is not signed by an authority that is in the file of `ca`"
     );
     let text = fault(format!("https://127.0.0.1:{port}/"), Some(file.path())).await;
-    assert!(
-        text.contains("is not valid for the name `127.0.0.1`"),
-        "{text}"
-    );
+    assert_contains!(text, "is not valid for the name `127.0.0.1`");
 }
 
 #[tokio::test]

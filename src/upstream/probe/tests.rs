@@ -81,10 +81,7 @@ fn what_is_no_server_of_mcp_is_down_with_the_first_words_and_a_fix() {
         "{tls}"
     );
     let json = reason(judged(200, "application/json", r#"{"hello":"world"}"#));
-    assert!(
-        json.contains("not in MCP (200, \"{ hello : world }\")"),
-        "{json}"
-    );
+    assert_contains!(json, "not in MCP (200, \"{ hello : world }\")");
     let asks = r#"{"jsonrpc":"2.0","id":"lychgate-health","method":"ping"}"#;
     assert!(
         reason(judged(200, "application/json", asks)).contains("not in MCP"),
@@ -133,21 +130,19 @@ fn a_redirect_is_named_without_its_query() {
         body: Bytes::new(),
     };
     let reason = reason(answer.judge("h:1", true, |_| false));
-    assert!(
-        reason.contains("redirects (302) to `https://x.example/login`")
-            && !reason.contains("hidden"),
-        "{reason}"
-    );
+    assert_contains!(reason, "redirects (302) to `https://x.example/login`");
+    assert_lacks!(reason, "hidden");
 }
 
 #[test]
 fn a_program_must_be_there() {
     assert_eq!(probe_program("sh"), ProbeResult::Answers);
-    assert!(
-        reason(probe_program("no-such-program-here"))
-            .contains("`no-such-program-here` is not on the gate's PATH; install it")
+    assert_contains!(
+        reason(probe_program("no-such-program-here")),
+        "`no-such-program-here` is not on the gate's PATH; install it"
     );
-    assert!(
-        reason(probe_program("/no/such/program")).contains("is not there or is not executable")
+    assert_contains!(
+        reason(probe_program("/no/such/program")),
+        "is not there or is not executable"
     );
 }

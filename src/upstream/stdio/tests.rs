@@ -478,10 +478,7 @@ async fn what_a_process_printed_before_it_ended_is_in_the_fault_and_the_health()
     let Health::Down(why) = server.health().await else {
         panic!()
     };
-    assert!(
-        why.contains("exit status: 3") && why.contains("GITHUB_TOKEN is not set"),
-        "{why}"
-    );
+    assert_contains!(why, "exit status: 3", "GITHUB_TOKEN is not set");
     assert_eq!(server.output(), Some(first.output));
 }
 
@@ -498,10 +495,7 @@ async fn text_on_standard_output_is_named_where_an_answer_does_not_come() {
         fault.output.stdout.as_deref(),
         Some("Listening on port 3000")
     );
-    assert!(
-        fault.description.contains("within 1.5 s") && fault.description.contains("not MCP"),
-        "{fault}"
-    );
+    assert_contains!(fault.description, "within 1.5 s", "not MCP");
     server.shutdown().await;
 }
 

@@ -178,9 +178,9 @@ fn a_client_id_belongs_to_an_issuer_and_authorities_are_reached_as_written() {
         )),
         ""
     );
-    assert!(
-        faults("[oauth]\nlease_seconds = 5\nrequest_seconds = 10\n")
-            .contains("`lease_seconds` must be longer")
+    assert_contains(
+        &faults("[oauth]\nlease_seconds = 5\nrequest_seconds = 10\n"),
+        &["`lease_seconds` must be longer"],
     );
     assert_eq!(
         faults("[oauth]\nlease_seconds = 11\nrequest_seconds = 10\n"),

@@ -191,11 +191,8 @@ fn a_login_gives_tokens_that_admit_and_that_a_further_scope_is_missing_from() {
     let login = login();
     let client = register(&login);
     let page = authorize(&login, &client, &[]);
-    assert!(
-        page.body.contains("&lt;b&gt;gate&lt;/b&gt;") && !page.body.contains("<b>"),
-        "{}",
-        page.body
-    );
+    assert_contains!(page.body, "&lt;b&gt;gate&lt;/b&gt;");
+    assert_lacks!(page.body, "<b>");
     let back = allow(&login, &ticket(&page));
     assert_eq!(back.brings("state").as_deref(), Some("s t"));
     assert_eq!(back.brings("iss").as_deref(), Some(ISSUER));
