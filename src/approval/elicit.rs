@@ -177,28 +177,20 @@ mod tests {
             elicitation_support(&message, message.single().unwrap(), era)
         };
         let modes = |form, url| ElicitationSupport { form, url };
-        assert_eq!(
-            support(r#"{"capabilities":{"elicitation":{}}}"#, Era::Legacy),
-            modes(true, false)
-        );
-        assert_eq!(
-            support(
+        for (params, expected) in [
+            (r#"{"capabilities":{"elicitation":{}}}"#, modes(true, false)),
+            (
                 r#"{"capabilities":{"elicitation":{"form":{},"url":{}}}}"#,
-                Era::Legacy
+                modes(true, true),
             ),
-            modes(true, true)
-        );
-        assert_eq!(
-            support(
+            (
                 r#"{"capabilities":{"elicitation":{"url":{}}}}"#,
-                Era::Legacy
+                modes(false, true),
             ),
-            modes(false, true)
-        );
-        assert_eq!(
-            support(r#"{"capabilities":{"sampling":{}}}"#, Era::Legacy),
-            modes(false, false)
-        );
+            (r#"{"capabilities":{"sampling":{}}}"#, modes(false, false)),
+        ] {
+            assert_eq!(support(params, Era::Legacy), expected, "{params}");
+        }
         let modern =
             r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}"#;
         assert_eq!(

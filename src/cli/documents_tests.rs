@@ -275,39 +275,28 @@ fn commands_that_do_not_parse_are_found() {
             .filter_map(|command| command_fault(command, inline))
             .count()
     };
-    assert_eq!(
-        faults(
+    for (line, count) in [
+        (
             "echo '{ \"a\": 1 }' | lychgate inspect --direction outbound --jsonl -   # one line",
-            false
+            0,
         ),
-        0
-    );
-    assert_eq!(
-        faults(
+        (
             "claude mcp add x -- lychgate wrap --name x -- server --flag",
-            false
+            0,
         ),
-        0
-    );
-    assert_eq!(
-        faults(
+        (
             "cargo run --release -- demo && lychgate audit key > audit.pub",
-            false
+            0,
         ),
-        0
-    );
-    assert_eq!(
-        faults(
+        (
             "cargo run --release -- demoo && lychgate audit keys > audit.pub",
-            false
+            2,
         ),
-        2
-    );
-    assert_eq!(
-        faults("lychgate suppress AUDIT-ID", false),
-        1,
-        "a reason is required"
-    );
+        // A reason is required.
+        ("lychgate suppress AUDIT-ID", 1),
+    ] {
+        assert_eq!(faults(line, false), count, "{line}");
+    }
     assert_eq!(faults("lychgate suppress AUDIT-ID", true), 0);
     assert_eq!(faults("lychgate suppress --no-such", true), 1);
 }

@@ -195,14 +195,12 @@ mod tests {
         };
         let plain = Listen::default();
         let local = "127.0.0.1:8800";
-        assert_eq!(
-            site_of("LocalHost:8800", &plain, local).unwrap(),
-            "http://localhost:8800"
-        );
-        assert_eq!(
-            site_of("127.0.0.1:8800", &plain, local).unwrap(),
-            "http://127.0.0.1:8800"
-        );
+        for (host, url) in [
+            ("LocalHost:8800", "http://localhost:8800"),
+            ("127.0.0.1:8800", "http://127.0.0.1:8800"),
+        ] {
+            assert_eq!(site_of(host, &plain, local).unwrap(), url);
+        }
         for neighbour in [
             "localhost:9000",
             "127.0.0.1:9000",
@@ -216,14 +214,12 @@ mod tests {
             ..Listen::default()
         };
         let open = "0.0.0.0:8800";
-        assert_eq!(
-            site_of("gate.example", &named, open).unwrap(),
-            "http://gate.example"
-        );
-        assert_eq!(
-            site_of("gate.example:8800", &named, open).unwrap(),
-            "http://gate.example:8800"
-        );
+        for host in ["gate.example", "gate.example:8800"] {
+            assert_eq!(
+                site_of(host, &named, open).unwrap(),
+                format!("http://{host}")
+            );
+        }
         for neighbour in ["gate.example:9000", "10.0.0.1:8800", "localhost:8800"] {
             assert_eq!(site_of(neighbour, &named, open), None, "{neighbour}");
         }
@@ -239,40 +235,19 @@ mod tests {
 
     #[test]
     fn tokens_are_for_a_path_or_for_the_whole() {
-        let of = |path: &str| audiences(Some("https://g"), path);
-        assert_eq!(
-            of("/mcp/a"),
-            [
-                "https://g",
-                "https://g/",
-                "https://g/mcp/a",
-                "https://g/a/mcp"
-            ]
-        );
-        assert_eq!(
-            of("/a/mcp/"),
-            [
-                "https://g",
-                "https://g/",
-                "https://g/a/mcp",
-                "https://g/mcp/a"
-            ]
-        );
-        assert_eq!(
-            of("/mcp/sse"),
-            ["https://g", "https://g/", "https://g/mcp/sse"],
-            "`/sse/mcp` is HTTP+SSE of `mcp`"
-        );
-        assert_eq!(
-            of("/sse/mcp"),
-            ["https://g", "https://g/", "https://g/sse/mcp"]
-        );
-        assert_eq!(of("/a%2Fb/mcp"), ["https://g", "https://g/"]);
-        assert_eq!(
-            of("/sse/a/1234"),
-            ["https://g", "https://g/", "https://g/sse/a"]
-        );
-        assert_eq!(of("/mcp/a%2F..%2Fb"), ["https://g", "https://g/"]);
+        for (path, of_the_path) in [
+            ("/mcp/a", &["https://g/mcp/a", "https://g/a/mcp"][..]),
+            ("/a/mcp/", &["https://g/a/mcp", "https://g/mcp/a"]),
+            // `/sse/mcp` is HTTP+SSE of `mcp`.
+            ("/mcp/sse", &["https://g/mcp/sse"]),
+            ("/sse/mcp", &["https://g/sse/mcp"]),
+            ("/a%2Fb/mcp", &[]),
+            ("/sse/a/1234", &["https://g/sse/a"]),
+            ("/mcp/a%2F..%2Fb", &[]),
+        ] {
+            let expected = [&["https://g", "https://g/"], of_the_path].concat();
+            assert_eq!(audiences(Some("https://g"), path), expected, "{path}");
+        }
         assert_eq!(audiences(None, "/mcp/a"), [""; 0]);
     }
 }

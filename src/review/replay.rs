@@ -321,26 +321,22 @@ mod tests {
 
     #[test]
     fn what_the_rules_in_force_do_as_well_is_not_the_candidates() {
-        assert_eq!(classify("pass", "pass", "pass", true), Class::Unchanged);
-        assert_eq!(classify("pass", "pass", "pass", false), Class::Changed);
-        assert_eq!(
-            classify("block", "pass", "pass", true),
-            Class::NotByCandidate
-        );
-        assert_eq!(
-            classify("pass", "pass", "block", false),
-            Class::NewlyBlocked
-        );
-        assert_eq!(classify("ask", "ask", "block", false), Class::NewlyBlocked);
-        assert_eq!(
-            classify("block", "block", "pass", false),
-            Class::NewlyPassed
-        );
-        assert_eq!(
-            classify("rewrite", "rewrite", "pass", false),
-            Class::NewlyPassed
-        );
-        assert_eq!(classify("pass", "pass", "rewrite", false), Class::Changed);
-        assert_eq!(classify("pass", "block", "pass", false), Class::Changed);
+        for (recorded, before, after, same_findings, class) in [
+            ("pass", "pass", "pass", true, Class::Unchanged),
+            ("pass", "pass", "pass", false, Class::Changed),
+            ("block", "pass", "pass", true, Class::NotByCandidate),
+            ("pass", "pass", "block", false, Class::NewlyBlocked),
+            ("ask", "ask", "block", false, Class::NewlyBlocked),
+            ("block", "block", "pass", false, Class::NewlyPassed),
+            ("rewrite", "rewrite", "pass", false, Class::NewlyPassed),
+            ("pass", "pass", "rewrite", false, Class::Changed),
+            ("pass", "block", "pass", false, Class::Changed),
+        ] {
+            assert_eq!(
+                classify(recorded, before, after, same_findings),
+                class,
+                "{recorded} {before} {after}"
+            );
+        }
     }
 }

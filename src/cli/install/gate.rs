@@ -429,19 +429,11 @@ mod tests {
     fn the_address_is_the_configs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lychgate.toml");
-        assert_eq!(
-            GateConfig::read(&path).unwrap().base_url(),
-            "http://127.0.0.1:8800/mcp/"
-        );
+        let base_url = || GateConfig::read(&path).unwrap().base_url();
+        assert_eq!(base_url(), "http://127.0.0.1:8800/mcp/");
         fs::write(&path, "[listen]\naddress = \"127.0.0.1:9000\"\n").unwrap();
-        assert_eq!(
-            GateConfig::read(&path).unwrap().base_url(),
-            "http://127.0.0.1:9000/mcp/"
-        );
+        assert_eq!(base_url(), "http://127.0.0.1:9000/mcp/");
         fs::write(&path, "[listen]\npublic_url = \"https://gate.example/\"\n").unwrap();
-        assert_eq!(
-            GateConfig::read(&path).unwrap().base_url(),
-            "https://gate.example/mcp/"
-        );
+        assert_eq!(base_url(), "https://gate.example/mcp/");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::client::Client;
 use super::files::STEPS_LEFT;
-use super::tests::{Machine, install_args};
+use super::tests::{Machine, install_args, uninstall_args};
 use super::*;
 
 /// Collects all files in a folder.
@@ -70,16 +70,6 @@ fn stopped_anywhere(
         then(machine, steps);
     }
     panic!("it is never done");
-}
-
-fn uninstall_args(client: Option<Client>) -> UninstallArgs {
-    UninstallArgs {
-        client,
-        file: None,
-        forget: false,
-        dry_run: false,
-        yes: true,
-    }
 }
 
 fn relative(machine: &Machine) -> BTreeMap<PathBuf, String> {
