@@ -7,9 +7,9 @@
 
 use bytes::Bytes;
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{InspectContext, Policy};
+use lychgate::inspect::Policy;
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, CallTarget, Context, Era, OpenRequest, UpstreamName};
+use lychgate::protocol::{AgentName, CallTarget, Context, Era, OpenRequest, UpstreamName};
 use lychgate::rules::Library;
 use peak_alloc::PeakAlloc;
 
@@ -185,13 +185,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
     for (name, most, bytes) in messages() {
         let judge = || {
             let message = Message::parse(bytes.clone(), &limits).unwrap();
-            drop(policy.inspect(
-                Direction::Inbound,
-                &message,
-                &context,
-                AuditId::generate(),
-                &InspectContext::default(),
-            ));
+            drop(policy.inspect_alone(Direction::Inbound, &message, &context));
         };
         // Compiled regexes and their states are kept for the next text, within limits that do not
         // depend on the message.
@@ -211,13 +205,7 @@ fn judging_takes_a_few_times_the_message_and_no_more() {
         let message = Message::parse(bytes.clone(), &ReadLimits::default());
         assert_eq!(message.is_ok(), fits, "{name}: {:?}", message.err());
         if let Ok(message) = message {
-            drop(policy.inspect(
-                Direction::Inbound,
-                &message,
-                &context,
-                AuditId::generate(),
-                &InspectContext::default(),
-            ));
+            drop(policy.inspect_alone(Direction::Inbound, &message, &context));
         }
         // The message was allocated before the measurement, so its size is added.
         let times = 1.0 + of(PEAK.peak_usage() - before) / of(bytes.len());

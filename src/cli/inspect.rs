@@ -178,13 +178,9 @@ impl Judge {
     /// Judges one message and prints a report.
     fn judge_message(&self, bytes: Bytes, out: &mut impl Write) -> Result<bool, String> {
         let message = Message::parse(bytes, &self.limits).map_err(|error| error.to_string())?;
-        let inspection = self.policy.inspect(
-            self.direction,
-            &message,
-            &self.context,
-            AuditId::generate(),
-            &InspectContext::default(),
-        );
+        let inspection = self
+            .policy
+            .inspect_alone(self.direction, &message, &self.context);
         let mut report = format!("verdict: {}\n", inspection.verdict.name());
         for finding in &inspection.findings {
             report.push_str(&format!(

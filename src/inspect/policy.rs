@@ -274,6 +274,24 @@ impl Policy {
         self.mode == Mode::Enforce && self.overlays.hides(tool)
     }
 
+    /// Judges a message by itself, as [`Self::inspect`] does: nothing is known of its session, and
+    /// its audit id is a new one.
+    pub fn inspect_alone(
+        &self,
+        direction: Direction,
+        message: &Message,
+        context: &Context,
+    ) -> Inspection {
+        let audit = AuditId::generate();
+        self.inspect(
+            direction,
+            message,
+            context,
+            audit,
+            &InspectContext::default(),
+        )
+    }
+
     /// Judges a message, each item of a batch individually. `audit` identifies the quarantined
     /// content in notices.
     pub fn inspect(

@@ -63,14 +63,7 @@ pub(super) fn inspect_in(
     text: &str,
     context: &Context,
 ) -> Inspection {
-    let known = InspectContext::default();
-    policy.inspect(
-        direction,
-        &message(text),
-        context,
-        AuditId::generate(),
-        &known,
-    )
+    policy.inspect_alone(direction, &message(text), context)
 }
 
 /// Judges a text that a tool returns, and returns what the agent receives of it, too.

@@ -21,9 +21,9 @@ use super::connections::Connection;
 use super::failed_logins::SecretError;
 use super::{Body, Frontend, http as endpoints, respond_json};
 use crate::config::Config;
-use crate::inspect::{InspectContext, Policy};
+use crate::inspect::Policy;
 use crate::message::{Direction, Message, ReadLimits, quote};
-use crate::protocol::{AgentName, AuditId, Context, Era, UpstreamName, headers};
+use crate::protocol::{AgentName, Context, Era, UpstreamName, headers};
 use crate::proxy::Gate;
 use crate::record::Recorder;
 use crate::upstream::Upstream;
@@ -233,13 +233,7 @@ fn judge(policy: &Policy, upstream: &UpstreamName, canary: &Canary) -> Option<St
             Message::parse(canary.answer().into(), &limits).ok()?,
         ),
     };
-    let inspection = policy.inspect(
-        direction,
-        &message,
-        &context,
-        AuditId::generate(),
-        &InspectContext::default(),
-    );
+    let inspection = policy.inspect_alone(direction, &message, &context);
     let findings: Vec<String> = inspection
         .findings
         .iter()

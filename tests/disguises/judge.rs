@@ -1,9 +1,9 @@
 //! The built-in rules, and their own cases.
 
 use lychgate::config::PolicyConfig;
-use lychgate::inspect::{InspectContext, Inspection, Policy, Verdict};
+use lychgate::inspect::{Inspection, Policy, Verdict};
 use lychgate::message::{Direction, Message, ReadLimits, quote};
-use lychgate::protocol::{AgentName, AuditId, CallTarget, Context, Era, OpenRequest, UpstreamName};
+use lychgate::protocol::{AgentName, CallTarget, Context, Era, OpenRequest, UpstreamName};
 use lychgate::rules::{Find, Library};
 
 pub(crate) struct Judge {
@@ -60,13 +60,8 @@ impl Judge {
             &ReadLimits::default(),
         );
         let message = message.expect("a message");
-        self.policy.inspect(
-            Direction::Inbound,
-            &message,
-            &context,
-            AuditId::generate(),
-            &InspectContext::default(),
-        )
+        self.policy
+            .inspect_alone(Direction::Inbound, &message, &context)
     }
 
     fn refuses_call(&self, tool: &str, argument: &str, value: &str) -> bool {
@@ -75,13 +70,9 @@ impl Judge {
             quote(value)
         );
         let message = Message::parse(call.into(), &ReadLimits::default()).expect("a message");
-        let inspection = self.policy.inspect(
-            Direction::Outbound,
-            &message,
-            &self.context,
-            AuditId::generate(),
-            &InspectContext::default(),
-        );
+        let inspection = self
+            .policy
+            .inspect_alone(Direction::Outbound, &message, &self.context);
         matches!(inspection.verdict, Verdict::Block(_))
     }
 }
