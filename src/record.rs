@@ -62,7 +62,7 @@ pub use escape::{terminal_safe, terminal_safe_json};
 pub use event::Event;
 pub use exporter::{ExportCounts, Exporters, LineExporter};
 pub use log::start_log;
-pub use login::{LOGIN_OUTCOMES, Login};
+pub use login::Login;
 pub use metrics::{UpstreamRules, is_injection};
 pub use notifications::NotificationCounts;
 pub use printable::printable;

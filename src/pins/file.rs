@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Lock;
 use crate::document::Fault;
@@ -25,10 +25,6 @@ impl LockFile {
         let path = path.into();
         // If the path is a symbolic link, its target is replaced, not the link.
         Self(fs::canonicalize(&path).unwrap_or(path))
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
     }
 
     /// Returns the current state of the file.

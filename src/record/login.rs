@@ -14,7 +14,9 @@ pub struct Login<'a> {
     pub upstream: &'a str,
     /// The owner of the login: `gate`, an agent or a user.
     pub principal: &'a str,
-    /// One of [`LOGIN_OUTCOMES`].
+    /// A person has to log in (`owed`), has logged in (`logged_in`), or failed to (`login_failed`).
+    /// A token was `renewed`, could not be renewed for now (`unreachable`), or cannot be renewed any
+    /// more because the login is over (`ended`) or the client is not accepted (`refused`).
     pub outcome: &'static str,
     /// What went wrong, in lychgate's own words.
     pub error: Option<&'a str>,
@@ -23,19 +25,6 @@ pub struct Login<'a> {
     /// Number of logins that the upstream currently requires.
     pub required_logins: usize,
 }
-
-/// Outcomes of a login. A person has to log in, has logged in, or failed to. A token was renewed,
-/// could not be renewed for now (`unreachable`), or cannot be renewed any more because the login is
-/// over (`ended`) or the client is not accepted (`refused`).
-pub const LOGIN_OUTCOMES: [&str; 7] = [
-    "owed",
-    "logged_in",
-    "login_failed",
-    "renewed",
-    "unreachable",
-    "ended",
-    "refused",
-];
 
 /// The outcomes of a renewal.
 const RENEWALS: [&str; 4] = ["renewed", "unreachable", "ended", "refused"];
