@@ -244,11 +244,7 @@ impl<'p> Judge<'p, '_> {
             hits.retain(|hit| self.is_markup(hit) == strips);
         }
         if let Some(page) = page.filter(|_| !strips) {
-            let page_parts = if page.is_document {
-                text.fragment_page()
-            } else {
-                None
-            };
+            let page_parts = page.is_document.then(|| text.fragment_page()).flatten();
             return self.judge_fragment(
                 text.raw(),
                 page_parts.as_ref().unwrap_or(page),

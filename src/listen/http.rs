@@ -329,11 +329,7 @@ async fn read(
         Method::DELETE => CallKind::Close,
         _ => return Err(without_message(CallError::NotOffered)),
     };
-    let message = if let CallKind::Send(message) = &ask {
-        Some(message)
-    } else {
-        None
-    };
+    let message = ask.message();
     context.wire = AgentWire::new(
         AgentTransport::Http,
         headers::version(&headers, message).as_deref(),

@@ -79,11 +79,7 @@ async fn carry_on_stream(front: Arc<Frontend>, call: Box<Call>, silence: Duratio
 }
 
 async fn carry_call(front: &Frontend, call: Box<Call>) -> Reply {
-    let message = if let CallKind::Send(message) = &call.kind {
-        Some(message.clone())
-    } else {
-        None
-    };
+    let message = call.kind.message().cloned();
     let context = call.context.clone();
     match front.gate.carry(call).await {
         Ok(reply) => endpoint::with_final_error(reply, context, message),

@@ -23,6 +23,16 @@ pub enum CallKind {
     Close,
 }
 
+impl CallKind {
+    /// Returns the message that is sent, if there is one.
+    pub fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Send(message) => Some(message),
+            Self::Listen | Self::Close => None,
+        }
+    }
+}
+
 /// One call on its way to an upstream.
 #[derive(Clone)]
 pub struct Call {

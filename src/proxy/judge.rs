@@ -383,11 +383,9 @@ impl Judgement {
         let is_edited = |finding: &crate::inspect::Finding| {
             finding.item == item && finding.action > Action::Log
         };
-        if self.inspection.findings.iter().any(is_edited) {
-            refusals.first()
-        } else {
-            None
-        }
+        refusals
+            .first()
+            .filter(|_| self.inspection.findings.iter().any(is_edited))
     }
 
     /// Returns the text of a refusal, as the agent reads it.

@@ -11,7 +11,7 @@ use super::upstreams::UpstreamState;
 use crate::approval::{ApprovalRequest, CallDigest};
 use crate::inspect::{Policy, StreamTail};
 use crate::message::Message;
-use crate::protocol::{Call, CallError, CallKind, Context};
+use crate::protocol::{Call, CallError, Context};
 
 /// The upstream, policy and session of a call. All of it is from one moment: a reload does not
 /// affect a call in flight.
@@ -64,11 +64,7 @@ impl OpenCall {
 
     /// Returns the message that was sent, if there was one.
     pub(super) fn sent_message(&self) -> Option<&Message> {
-        if let CallKind::Send(message) = &self.call.kind {
-            Some(message)
-        } else {
-            None
-        }
+        self.call.kind.message()
     }
 
     /// Returns the policy for a message of the reply: that of the call, or for a stream without a

@@ -127,11 +127,9 @@ fn item<'a>(
 ) -> Item<'a> {
     let id = message.id(envelope);
     let body = message.body(envelope);
-    let open_request = if envelope.is_answer() {
-        id.and_then(|id| context.open_request(id))
-    } else {
-        None
-    };
+    let open_request = id
+        .filter(|_| envelope.is_answer())
+        .and_then(|id| context.open_request(id));
     let method = envelope
         .method()
         .or(open_request.map(|asked| &*asked.method));

@@ -17,7 +17,7 @@ use crate::message::{Direction, Message};
 use crate::protocol::trace::{
     Attribute, Parent, Span, SpanEvent, SpanId, SpanKind, TraceHeaders, TraceId,
 };
-use crate::protocol::{AgentTransport, Call, CallError, CallKind, Context, Trace, headers};
+use crate::protocol::{AgentTransport, Call, CallError, Context, Trace, headers};
 
 /// Maximum number of findings in a span.
 const MAX_FINDINGS: usize = 32;
@@ -27,10 +27,7 @@ const OTHER: &str = "_OTHER";
 impl Recorder {
     /// Returns the trace that a call over HTTP belongs to, like [`Self::trace`].
     pub fn trace_call(&self, call: &Call) -> Option<Arc<Trace>> {
-        let CallKind::Send(message) = &call.kind else {
-            return None;
-        };
-        self.trace(&call.context, &call.headers, message)
+        self.trace(&call.context, &call.headers, call.kind.message()?)
     }
 
     /// Returns the trace that a call belongs to, if its agent names one or spans of it are

@@ -244,11 +244,7 @@ async fn subscriptions_of_the_modern_era_hear_of_it_where_they_are_for_it() {
         let asked = message(&seen.body);
         let listens =
             asked.single().and_then(|envelope| envelope.method()) == Some("subscriptions/listen");
-        let reply = if listens {
-            reply.lock().unwrap().take()
-        } else {
-            None
-        };
+        let reply = listens.then(|| reply.lock().unwrap().take()).flatten();
         let answer = answer(&listed, &asked).unwrap_or_default();
         if listens {
             listed.lock().unwrap()[0] = poisoned();

@@ -115,11 +115,7 @@ impl Screen {
                     }
                 })?;
                 self.write_block("agent got", got, |line| {
-                    if line.starts_with("[lychgate") {
-                        Some(style)
-                    } else {
-                        None
-                    }
+                    line.starts_with("[lychgate").then_some(style)
                 })?;
             }
         }

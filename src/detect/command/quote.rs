@@ -150,11 +150,7 @@ pub(super) fn strip_mentions(text: &str) -> String {
                 at = next + 3;
             }
             Some(b'<') => {
-                let body = if documents {
-                    here_document_body(text, next)
-                } else {
-                    None
-                };
+                let body = documents.then(|| here_document_body(text, next)).flatten();
                 // Stop after the first search for an end that is missing: repeated searches would
                 // take quadratic time.
                 documents &= body.is_some() || bytes.get(next + 1) != Some(&b'<');

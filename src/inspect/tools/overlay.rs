@@ -39,11 +39,11 @@ impl Overlays {
         let mut overlays = Vec::new();
         let mut faults = Vec::new();
         for (tool, tool_config) in &config.tools {
-            let check = if tool_config.arguments.values().any(tightens) {
-                Some(build_schema(tool_config, enforced_schema).to_string())
-            } else {
-                None
-            };
+            let check = tool_config
+                .arguments
+                .values()
+                .any(tightens)
+                .then(|| build_schema(tool_config, enforced_schema).to_string());
             let check = check
                 .map(|written| Schema::compile_strict(&written))
                 .transpose();
