@@ -51,6 +51,7 @@ use std::process::ExitCode;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::document::Fault;
+use exit::Exit;
 
 /// The subcommands by purpose, in the order of `lychgate help`.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -159,22 +160,22 @@ pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
     match parsed.unwrap_or_else(|error| error.exit()).verb {
         Verb::Demo(args) => demo::run(&args),
-        Verb::Init(args) => run_command(init::run, &args),
+        Verb::Init(args) => run_command(init::Args::run, &args),
         Verb::Run(args) => run::run(&args),
         Verb::Wrap(args) => wrap::run(&args),
         Verb::Agent(args) => run_command(agent::run, &args),
-        Verb::Approve(args) => run_command(approve::run, &args),
+        Verb::Approve(args) => run_command(approve::Args::run, &args),
         Verb::Audit(args) => run_command(audit::run, &args),
         Verb::Console(args) => run_command(console::run, &args),
         Verb::Login(args) => run_command(login::run, &args),
-        Verb::Logout(args) => run_command(logout::run, &args),
-        Verb::Auth(args) => run_command(auth::run, &args),
+        Verb::Logout(args) => run_command(logout::Args::run, &args),
+        Verb::Auth(args) => run_command(auth::Args::run, &args),
         Verb::Pins(args) => run_command(pins::run, &args),
         Verb::Prove(args) => run_command(prove::run, &args),
         Verb::Install(args) => run_command(install::install, &args),
         Verb::Uninstall(args) => run_command(install::uninstall, &args),
         Verb::Service(args) => run_command(service::run, &args),
-        Verb::Quarantine(args) => run_command(quarantine::run, &args),
+        Verb::Quarantine(args) => run_command(quarantine::Args::run, &args),
         Verb::Scan(args) => run_command(scan::run, &args),
         Verb::Doctor(args) => run_command(doctor::run, &args),
         Verb::Check(args) => check::run(&args),
@@ -190,24 +191,23 @@ pub fn main() -> ExitCode {
             &mut io::stderr().lock(),
         )),
         Verb::Inspect(args) => inspect::run(&args),
-        Verb::Explain(args) => run_command(explain::run, &args),
-        Verb::Suppress(args) => run_command(suppress::run, &args),
+        Verb::Explain(args) => run_command(explain::Args::run, &args),
+        Verb::Suppress(args) => run_command(suppress::Args::run, &args),
         Verb::Replay(args) => run_command(replay::run, &args),
         Verb::Metrics(args) => exit_code(metrics::run(&args, &mut io::stdout().lock())),
         Verb::Rules(args) => run_command(rules::run, &args),
     }
 }
 
-/// Runs a command with standard output and standard error; returns its exit code.
-fn run_command<A>(
-    command: fn(&A, &mut dyn Write, &mut dyn Write) -> io::Result<u8>,
+/// Runs a command with standard output and standard error, and prints the reason if it ends early;
+/// returns its exit code.
+fn run_command<A, E: Into<Exit>>(
+    command: fn(&A, &mut dyn Write, &mut dyn Write) -> Result<u8, E>,
     args: &A,
 ) -> ExitCode {
-    exit_code(command(
-        args,
-        &mut io::stdout().lock(),
-        &mut io::stderr().lock(),
-    ))
+    let mut err = io::stderr().lock();
+    let code = command(args, &mut io::stdout().lock(), &mut err);
+    exit_code(code.or_else(|error| error.into().report(&mut err)))
 }
 
 /// Builds the command line with its subcommands listed in groups, which `clap` cannot do.

@@ -1,6 +1,6 @@
 //! `lychgate approve`: lists the calls that wait for approval, and answers them.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::admin_client::{AdminClient, send_request};
 use super::exit::{Exit, usage_error};
@@ -48,14 +48,10 @@ pub(super) struct Args {
     desk: AdminClient,
 }
 
-/// Lists or answers approval requests; exit code 0 on success (an empty list included), 1 if the
-/// answer does not take effect, 2 if the gate cannot be reached.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    args.carry_out(out).or_else(|exit| exit.report(err))
-}
-
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write) -> Result<u8, Exit> {
+    /// Lists or answers approval requests; exit code 0 on success (an empty list included), 1 if the
+    /// answer does not take effect, 2 if the gate cannot be reached.
+    pub(super) fn run(&self, out: &mut dyn Write, _err: &mut dyn Write) -> Result<u8, Exit> {
         let (address, token) = self.desk.target()?;
         let answer = match (self.once, self.session, self.call, self.always, self.deny) {
             (true, ..) => Some(Some(Scope::Once)),

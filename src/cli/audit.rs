@@ -10,7 +10,7 @@ mod verify;
 
 pub(super) use filter_args::time;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -45,7 +45,7 @@ enum Verb {
 }
 
 /// Runs the command; exit code 0 if verified, 1 if not, 2 on an error.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
     match &args.verb {
         Verb::Tail(tail) => tail::run(tail, args, out, err),
         Verb::Show(show) => show::run(show, args, out, err),
@@ -53,7 +53,6 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         Verb::Verify(verify) => verify::run(verify, args, out, err),
         Verb::Key(key) => key::run(key, args, out),
     }
-    .or_else(|exit| exit.report(err))
 }
 
 impl Args {

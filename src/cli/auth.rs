@@ -36,12 +36,6 @@ enum Verb {
     Rekey,
 }
 
-/// Runs the command; exit code 0 if all logins are valid, 1 if one is required or cannot be
-/// decrypted, 2 if the vault cannot be used.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    args.carry_out(out, err).or_else(|exit| exit.report(err))
-}
-
 impl From<VaultError> for Exit {
     fn from(error: VaultError) -> Self {
         usage_error(error.to_string())
@@ -49,7 +43,9 @@ impl From<VaultError> for Exit {
 }
 
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    /// Runs the command; exit code 0 if all logins are valid, 1 if one is required or cannot be
+    /// decrypted, 2 if the vault cannot be used.
+    pub(super) fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let config = self
             .config
             .find()

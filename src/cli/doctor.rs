@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::config_file::ConfigArg;
-use super::exit::Exit;
+use super::exit::{Exit, usage_error};
 use super::format_count;
 use super::scan::escape_text;
 use crate::app;
@@ -148,18 +148,13 @@ type Report = Vec<(&'static str, CheckResult)>;
 
 /// Runs all checks; exit code 0 if there are no problems, 1 if there are, 2 if the config cannot be
 /// read.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let file = match args.config.find() {
-        Ok(file) => file,
-        Err(faults) => return Exit::from(faults).report(err),
-    };
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    let file = args.config.find()?;
     if let Err(error) = std::fs::File::open(&file) {
-        writeln!(
-            err,
+        return Err(usage_error(format!(
             "{}: cannot be read: {error}\n  hint: pass another file with `--config FILE`",
             file.display()
-        )?;
-        return Ok(2);
+        )));
     }
     let progress = io::stderr().is_terminal();
     if progress {

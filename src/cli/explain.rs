@@ -92,17 +92,13 @@ pub(super) enum LineExplanation {
     Repeated(Box<RepeatedRefusal>),
 }
 
-/// Explains the lines; exit code 0 if the message is found, 2 if the id is unknown or something
-/// cannot be read.
-///
-/// # Errors
-/// The output cannot be written.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    args.carry_out(out, err).or_else(|exit| exit.report(err))
-}
-
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    /// Explains the lines; exit code 0 if the message is found, 2 if the id is unknown or something
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// The lines cannot be explained, or the output cannot be written.
+    pub(super) fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let all = self.query.explain(err)?;
         if self.json {
             serde_json::to_writer_pretty(&mut *out, &all).map_err(io::Error::from)?;

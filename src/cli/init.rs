@@ -63,13 +63,9 @@ enum Transport {
     Stdio(Vec<String>),
 }
 
-/// Writes the file; exit code 0 if it is written, 1 if not, 2 on errors.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    args.carry_out(out, err).or_else(|exit| exit.report(err))
-}
-
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    /// Writes the file; exit code 0 if it is written, 1 if not, 2 on errors.
+    pub(super) fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let unknown =
             || error("the home folder is unknown\n  hint: set `HOME`, or pass --config FILE");
         let path = self

@@ -64,11 +64,11 @@ pub(super) struct Args {
 }
 
 /// Runs the login; exit code 0 if it succeeds, 1 if it fails, 2 if it cannot be started.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
     let result = args
         .prepare()
         .and_then(|(login, runtime)| runtime.block_on(login.carry_out(args, out, err)));
-    result.map_or_else(|exit| exit.report(err), |()| Ok(0))
+    result.map(|()| 0)
 }
 
 impl From<LoginError> for Exit {

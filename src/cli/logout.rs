@@ -1,6 +1,6 @@
 //! `lychgate logout`: revokes tokens at the server and erases them.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::config_file::ConfigArg;
 use super::exit::{Exit, usage_error};
@@ -37,14 +37,10 @@ pub(super) struct Args {
     config: ConfigArg,
 }
 
-/// Runs the command; exit code 0 if all tokens were revoked and erased, 1 if some were only erased
-/// or there were none, 2 if something could not be erased.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    args.carry_out(out, err).or_else(|exit| exit.report(err))
-}
-
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    /// Runs the command; exit code 0 if all tokens were revoked and erased, 1 if some were only erased
+    /// or there were none, 2 if something could not be erased.
+    pub(super) fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let (config, transport) = self
             .config
             .find()

@@ -98,12 +98,6 @@ enum Verb {
     },
 }
 
-/// Runs the command; exit code 0 on success, 1 if a message cannot be decrypted, 2 if the id is
-/// unknown or the quarantine cannot be used.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    args.carry_out(out, err).or_else(|exit| exit.report(err))
-}
-
 impl From<StoreError> for Exit {
     fn from(error: StoreError) -> Self {
         let is_message_error =
@@ -113,7 +107,9 @@ impl From<StoreError> for Exit {
 }
 
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    /// Runs the command; exit code 0 on success, 1 if a message cannot be decrypted, 2 if the id is
+    /// unknown or the quarantine cannot be used.
+    pub(super) fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let quarantine = self.quarantine()?;
         match &self.verb {
             Verb::List {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::audit::time;
 use super::config_file::ConfigArg;
-use super::exit::fault_text;
+use super::exit::{Exit, error, fault_text};
 use super::review_args::{self, EvidenceReader};
 use crate::config::{self, Config};
 use crate::review::replay::{Class, Replay, Report};
@@ -74,14 +74,8 @@ enum FailOn {
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    let (report, duration) = match run_replay(args, err) {
-        Ok(report) => report,
-        Err(message) => {
-            writeln!(err, "error: {message}")?;
-            return Ok(2);
-        }
-    };
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    let (report, duration) = run_replay(args, err).map_err(error)?;
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &report).map_err(io::Error::from)?;
         writeln!(out)?;
@@ -96,8 +90,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
         duration.as_secs_f64()
     )?;
     if let Some(why) = untested_reason(&report, args) {
-        writeln!(err, "error: nothing was tested: {why}")?;
-        return Ok(2);
+        return Err(error(format!("nothing was tested: {why}")));
     }
     let failed = match args.fail_on {
         FailOn::NewlyBlocked => report.count(Class::NewlyBlocked) > 0,

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt, stream};
 
 use super::config_file::ConfigArg;
+use super::exit::{Exit, usage_error};
 use crate::config::Limits;
 use crate::detect::shadow::Names;
 use crate::inspect::definitions::Kind;
@@ -146,18 +147,12 @@ impl Report {
 
 /// Scans the servers; exit code 0 if there are no findings, 1 if there are, 2 if a server could not
 /// be scanned completely.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
     let runtime = super::login::runtime(2)?;
     let report = runtime.block_on(async { args.scan(err).await });
     // A child process that does not exit is not awaited.
     runtime.shutdown_timeout(Duration::from_millis(200));
-    let report = match report {
-        Ok(report) => report,
-        Err(why) => {
-            writeln!(err, "nothing could be scanned: {why}")?;
-            return Ok(2);
-        }
-    };
+    let report = report.map_err(|why| usage_error(format!("nothing could be scanned: {why}")))?;
     let text = if args.json {
         show::format_json(&report)
     } else {
@@ -166,11 +161,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     out.write_all(text.as_bytes())?;
     out.flush()?;
     if let Some(file) = &args.sarif {
-        let written = std::fs::write(file, sarif::document(&report));
-        if let Err(error) = written {
-            writeln!(err, "`{}` cannot be written: {error}", file.display())?;
-            return Ok(2);
-        }
+        std::fs::write(file, sarif::document(&report)).map_err(|error| {
+            usage_error(format!("`{}` cannot be written: {error}", file.display()))
+        })?;
     }
     Ok(report.code())
 }

@@ -1,6 +1,6 @@
 //! `lychgate suppress AUDIT-ID`: suppresses a false positive.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -54,14 +54,10 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// Writes the suppressions; exit code 0 if they are written, 1 if they are not or a gate rejects
-/// them, 2 if they cannot be written.
-pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
-    args.carry_out(out, err).or_else(|exit| exit.report(err))
-}
-
 impl Args {
-    fn carry_out(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
+    /// Writes the suppressions; exit code 0 if they are written, 1 if they are not or a gate rejects
+    /// them, 2 if they cannot be written.
+    pub(super) fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Exit> {
         let file = self.file()?;
         let decision = Decision::read(&self.reason, self.until.as_deref()).map_err(error)?;
         let all = self.query.explain(err)?;
