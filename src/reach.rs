@@ -3,37 +3,26 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address or a name leads, if not to the public Internet. Variants are in ascending order
-/// of severity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
-    /// Multicast, broadcast and ranges that must not be used.
-    Reserved,
-    /// A name that only an internal resolver can resolve.
-    InternalName,
-    /// A name under a public domain that resolves to any address requested in the name.
-    WildcardDns,
-    /// Private and shared address ranges.
-    Private,
-    /// The machine itself.
-    Loopback,
-    /// Link-local addresses.
-    LinkLocal,
-    /// The metadata service of a cloud provider.
-    Metadata,
-}
-
-impl Reach {
-    /// The names used in rule files.
-    pub const WORDS: [(&'static str, Self); 7] = [
-        ("metadata", Self::Metadata),
-        ("link-local", Self::LinkLocal),
-        ("loopback", Self::Loopback),
-        ("private", Self::Private),
-        ("internal-name", Self::InternalName),
-        ("wildcard-dns", Self::WildcardDns),
-        ("reserved", Self::Reserved),
-    ];
+enum_with_names! {
+    /// Where an address or a name leads, if not to the public Internet. Variants are in ascending
+    /// order of severity, and named as in rule files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Reach {
+        /// Multicast, broadcast and ranges that must not be used.
+        Reserved = "reserved",
+        /// A name that only an internal resolver can resolve.
+        InternalName = "internal-name",
+        /// A name under a public domain that resolves to any address requested in the name.
+        WildcardDns = "wildcard-dns",
+        /// Private and shared address ranges.
+        Private = "private",
+        /// The machine itself.
+        Loopback = "loopback",
+        /// Link-local addresses.
+        LinkLocal = "link-local",
+        /// The metadata service of a cloud provider.
+        Metadata = "metadata",
+    }
 }
 
 /// Addresses of metadata services other than the link-local ones: Azure, Alibaba, Oracle, and

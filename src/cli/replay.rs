@@ -235,7 +235,7 @@ fn format_report(report: &Report) -> String {
         report.messages, report.replayed
     );
     for class in Class::ALL {
-        out += &format!("{:>9}  {}\n", report.count(class), class.words());
+        out += &format!("{:>9}  {}\n", report.count(class), class.name());
     }
     if report.only_observed > 0 {
         out += &format!(
@@ -268,7 +268,7 @@ fn format_report(report: &Report) -> String {
         if examples.is_empty() {
             continue;
         }
-        out += &format!("\nFor example, {}:\n", class.words());
+        out += &format!("\nFor example, {}:\n", class.name());
         for example in examples {
             let tool = example
                 .tool

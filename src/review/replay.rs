@@ -20,44 +20,26 @@ const PASS: &str = "pass";
 /// Maximum length of the excerpt of a message, in bytes.
 const MAX_EXCERPT_BYTES: usize = 200;
 
-/// How the outcome for a recorded message differs under the candidate rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// The message was not blocked, though possibly rewritten or held for approval, and would be
-    /// blocked.
-    NewlyBlocked,
-    /// The message was blocked, rewritten or held for approval, and would pass unchanged: there are
-    /// no findings, or the policy only observes.
-    NewlyPassed,
-    /// The message would be treated differently in another way, or for other reasons.
-    Changed,
-    /// The same verdict, for the same reasons.
-    Unchanged,
-    /// The current rules do not produce the recorded verdict either, and the candidate agrees with
-    /// them: the verdict depended on something that is not in the log, or on rules that have
-    /// changed since.
-    NotByCandidate,
-}
-
-impl Class {
-    /// All classes, in the order of a report.
-    pub const ALL: [Self; 5] = [
-        Self::NewlyBlocked,
-        Self::NewlyPassed,
-        Self::Changed,
-        Self::Unchanged,
-        Self::NotByCandidate,
-    ];
-
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::NewlyBlocked => "newly blocked",
-            Self::NewlyPassed => "newly passed",
-            Self::Changed => "other changes",
-            Self::Unchanged => "unchanged",
-            Self::NotByCandidate => "differs from the record, but not because of the candidate",
-        }
+enum_with_names! {
+    /// How the outcome for a recorded message differs under the candidate rules. Named as in the
+    /// report, and in its order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Class {
+        /// The message was not blocked, though possibly rewritten or held for approval, and would
+        /// be blocked.
+        NewlyBlocked = "newly blocked",
+        /// The message was blocked, rewritten or held for approval, and would pass unchanged: there
+        /// are no findings, or the policy only observes.
+        NewlyPassed = "newly passed",
+        /// The message would be treated differently in another way, or for other reasons.
+        Changed = "other changes",
+        /// The same verdict, for the same reasons.
+        Unchanged = "unchanged",
+        /// The current rules do not produce the recorded verdict either, and the candidate agrees
+        /// with them: the verdict depended on something that is not in the log, or on rules that
+        /// have changed since.
+        NotByCandidate = "differs from the record, but not because of the candidate",
     }
 }
 

@@ -45,13 +45,9 @@ impl Spec {
             ..Self::default()
         };
         for word in table.strings("reaches") {
-            match Reach::WORDS.iter().find(|(name, _)| *name == word.value) {
-                Some((_, reach)) => spec.reaches.push(*reach),
-                None => fault(
-                    &word,
-                    "reaches",
-                    &suggest(&word.value, &Reach::WORDS.map(|(name, _)| name)),
-                ),
+            match Reach::named(&word.value) {
+                Some(reach) => spec.reaches.push(reach),
+                None => fault(&word, "reaches", &suggest(&word.value, &Reach::NAMES)),
             }
         }
         for word in table.strings("host") {
