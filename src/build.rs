@@ -327,16 +327,10 @@ impl Searched {
         let places = only
             .and_then(|only| only.get_ref().get("surfaces"))
             .map_or_else(Vec::new, |places| strings(places.get_ref()));
-        let flag = |key| phrase.get(key).and_then(|value| value.get_ref().as_bool());
-        let weight = phrase
-            .get("weight")
-            .and_then(|weight| weight.get_ref().as_integer());
-        let is_searched_around_anchors = weight.is_some_and(|weight| {
-            let weight = weight.to_string().parse().unwrap_or(i32::MAX);
-            Class::of_signal(weight, flag("orders_command") == Some(true)) == Class::Other
-        });
+        let is_around_anchors =
+            find("signal").is_some_and(|signal| class_of(signal.get_ref()) == Class::Other);
         let direction = text(file, "direction");
-        let key = format!("{direction:?} {places:?} {is_searched_around_anchors}");
+        let key = format!("{direction:?} {places:?} {is_around_anchors}");
         let words = self.words.entry(key).or_default();
         let keywords = phrase
             .get("keywords")
@@ -383,6 +377,14 @@ impl Searched {
         }
         all.0
     }
+}
+
+/// Returns the class of a phrase. One that counts `against` a sum has no weight.
+fn class_of(signal: &DeValue<'_>) -> Class {
+    let value = |key| signal.get(key).map(Spanned::get_ref);
+    let weight = value("weight").and_then(|weight| weight.as_integer()?.to_string().parse().ok());
+    let orders_command = value("orders_command").and_then(DeValue::as_bool);
+    Class::of_signal(weight.unwrap_or(0), orders_command.unwrap_or(false))
 }
 
 /// Returns the strings of a list.

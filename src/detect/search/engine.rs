@@ -229,6 +229,12 @@ impl Engine {
         }
     }
 
+    /// Reports whether a vocabulary of the build has all words of the rules.
+    #[cfg(test)]
+    pub(in crate::detect) fn has_shared_words_only(&self) -> bool {
+        self.shared.is_some() && self.own_words.is_none()
+    }
+
     /// Finds the places where each regex could match, in one pass.
     pub(in crate::detect) fn scan<'t>(&self, text: &'t str) -> Scan<'t> {
         let mut scan = Scan::new(text);

@@ -142,3 +142,28 @@ fn part<'t>(text: &'t str, part: &Range<usize>) -> &'t str {
 fn shift(span: Range<usize>, by: usize) -> Range<usize> {
     span.start + by..span.end + by
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::{Find, Library};
+
+    /// Choosing the bytes by which words are found takes a tenth of a start.
+    #[test]
+    fn the_build_prepared_all_words_of_built_in_signals() {
+        let library = Library::builtin();
+        let finds = library.rules().iter().map(|rule| rule.find.as_ref());
+        let specs: Vec<_> = finds
+            .filter_map(|find| match find {
+                Find::Signal(spec) => Some(spec),
+                _ => None,
+            })
+            .enumerate()
+            .collect();
+        let mut anchors = Vec::new();
+        let signals = Signals::new(&specs, &mut anchors);
+        assert!(anchors.len() > 100, "{}", anchors.len());
+        assert!(signals.others.has_shared_words_only());
+        assert!(crate::detect::search::Engine::new(&anchors).has_shared_words_only());
+    }
+}
