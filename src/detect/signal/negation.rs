@@ -15,10 +15,13 @@ const NEGATIONS: [&str; 9] = [
 /// Length of the longest text before a phrase that is compared, in bytes: an adverb may be between.
 const BEFORE_BYTES: usize = 32;
 
-/// Reports whether a negation is directly before a position of a text, or before an adverb there.
+/// Reports whether a negation is directly before a position of a text on its line, or before an adverb
+/// there.
 pub(super) fn is_negated(text: &str, at: usize) -> bool {
     let start = text.floor_char_boundary(at.saturating_sub(BEFORE_BYTES));
     let before = text.get(start..at).unwrap_or_default();
+    // What ends a line before the phrase may be of another sentence.
+    let before = before.rsplit('\n').next().unwrap_or_default();
     let before = before.to_ascii_lowercase().replace('’', "'");
     let words: Vec<&str> = before.split_ascii_whitespace().collect();
     let words = match words.as_slice() {
@@ -44,7 +47,8 @@ mod tests {
     fn negations_are_directly_before_a_phrase() {
         for (before, negated) in [
             ("Do not ", true),
-            ("Please don't\n", true),
+            ("Please don't ", true),
+            ("Better late than never\n\n", false),
             ("You must never ", true),
             ("we’d say: don’t ever-so-kindly ", true),
             ("Staff should not publicly ", true),
