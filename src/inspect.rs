@@ -1,4 +1,5 @@
-//! Inspection: from a message to a verdict. Pure: no clock, no I/O, no state.
+//! Inspection: from a message to a verdict. Pure: no clock, no I/O, and no state on which a
+//! verdict depends.
 
 pub mod access;
 mod apply;
@@ -6,6 +7,7 @@ mod arguments;
 mod binary;
 mod blocks;
 mod classify;
+mod clean_texts;
 mod confirm;
 mod consequence;
 mod contents;
@@ -42,6 +44,7 @@ mod verdict;
 mod wrap;
 
 pub use classify::{Classified, ClassifierFailure, Unclassified, UnscoredText};
+pub use clean_texts::CleanTexts;
 pub use confirm::{EVERY_USE, FIRST_USE, FIRST_WRITE};
 pub use context::InspectContext;
 pub use cross_block::StreamTail;

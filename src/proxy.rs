@@ -34,7 +34,7 @@ use arc_swap::ArcSwap;
 use crate::approval::{self, ApprovalApi, Approvals};
 use crate::config::{Config, Limits};
 use crate::document::Fault;
-use crate::inspect::Policy;
+use crate::inspect::{CleanTexts, Policy};
 use crate::pins::PinStore;
 use crate::protocol::{CallError, Context, InFlight, UpstreamName};
 use crate::record::{Event, Recorder};
@@ -69,6 +69,7 @@ pub struct Gate {
     resolver: Resolver,
     classifiers: Classifiers,
     offload: Offload,
+    clean_texts: Arc<CleanTexts>,
     in_flight: Arc<InFlight>,
     recorder: Arc<Recorder>,
     limits: Limits,
@@ -136,6 +137,7 @@ impl Gate {
             resolver: Resolver::default(),
             classifiers: Classifiers::default(),
             offload: Offload::new(),
+            clean_texts: Arc::new(CleanTexts::new(limits.clean_texts)),
             in_flight,
             recorder,
             limits,

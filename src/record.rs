@@ -5,6 +5,7 @@ mod approval;
 mod audit;
 mod chain;
 mod console_feed;
+mod coverage;
 mod definition;
 mod digits;
 pub mod entry;
@@ -33,7 +34,6 @@ mod suppression_counters;
 pub mod table;
 mod tail;
 mod trace;
-mod uninspected;
 pub mod verify;
 
 use std::io;
@@ -213,7 +213,7 @@ impl Recorder {
                 } else {
                     verdict
                 };
-                self.metrics.uninspected.count(coverage);
+                self.metrics.coverage.count(coverage);
                 self.metrics
                     .count_text(&context.upstream, effective_verdict, findings, mode);
                 self.console_feed

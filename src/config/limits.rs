@@ -37,6 +37,8 @@ pub struct Limits {
     /// Maximum number of tokens of one issuer whose verification is cached while they are valid:
     /// `verified_tokens`.
     pub verified_tokens: usize,
+    /// Maximum number of texts from servers that are not judged again: `clean_texts`.
+    pub clean_texts: usize,
     /// Maximum number of bytes of requests and responses in flight, of all agents:
     /// `bytes_in_flight`.
     pub bytes_in_flight: usize,
@@ -88,7 +90,7 @@ pub struct Limits {
 
 impl Limits {
     /// The name of every limit in the config file.
-    pub const NAMES: [&'static str; 45] = [
+    pub const NAMES: [&'static str; 46] = [
         "message_bytes",
         "strings_per_message",
         "depth",
@@ -104,6 +106,7 @@ impl Limits {
         "admin_connections",
         "wrong_tokens_per_minute",
         "verified_tokens",
+        "clean_texts",
         "bytes_in_flight",
         "bytes_in_flight_per_agent",
         "calls_per_agent",
@@ -165,6 +168,7 @@ impl Default for Limits {
             admin_connections: 64,
             wrong_tokens_per_minute: 30,
             verified_tokens: 1024,
+            clean_texts: 16_384,
             bytes_in_flight: 256 << 20,
             bytes_in_flight_per_agent: 128 << 20,
             calls_per_agent: 256,

@@ -431,6 +431,7 @@ fn limits(table: &Table<'_>) -> Limits {
             base.wrong_tokens_per_minute,
         ),
         verified_tokens: count("verified_tokens", 0..=100_000, base.verified_tokens),
+        clean_texts: count("clean_texts", 0..=10_000_000, base.clean_texts),
         bytes_in_flight: count("bytes_in_flight", 1024..=1 << 40, base.bytes_in_flight),
         bytes_in_flight_per_agent: count(
             "bytes_in_flight_per_agent",

@@ -32,7 +32,7 @@ pub struct ToolConfig {
 enum_with_names! {
     /// Which HTML texts are rendered for agents as a person would see them, without markup. Named
     /// as in the config file.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum RenderPages {
         /// Every text that contains HTML, including source files.
         Always = "always",

@@ -38,6 +38,13 @@ enum_with_names! {
     }
 }
 
+impl Surface {
+    /// Reports whether the strings describe the server, rather than being data that it returns.
+    pub fn describes_server(self) -> bool {
+        matches!(self, Self::Definition | Self::Instructions)
+    }
+}
+
 /// Where a string is in a message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {

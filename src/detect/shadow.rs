@@ -57,6 +57,11 @@ impl Names {
         }
     }
 
+    /// Returns each tool with its server, in no particular order.
+    pub fn tools(&self) -> impl Iterator<Item = &(Box<str>, Box<str>)> {
+        self.0.values().flatten()
+    }
+
     fn similar_to(&self, name: &str) -> &[ServerTool] {
         self.0.get(&*skeleton(name)).map_or(&[], Vec::as_slice)
     }

@@ -51,7 +51,7 @@ impl Default for WorkLimits {
 }
 
 /// The remaining work of one message.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
     unpacked: Cell<usize>,
     judged: Cell<usize>,

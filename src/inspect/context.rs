@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::classify::Classified;
+use super::clean_texts::CleanTexts;
 use super::cross_block::StreamTail;
 use super::definitions::Pins;
 use super::memory::Memory;
@@ -32,6 +33,9 @@ pub struct InspectContext {
     pub classified: Option<Arc<Classified>>,
     /// The last texts of the same stream that the agent received.
     pub stream_tail: StreamTail,
+    /// Texts that the gate found clean before, which are not judged again. The verdict does not
+    /// depend on them.
+    pub clean_texts: Option<Arc<CleanTexts>>,
     /// Whether findings contain the text in which they were found, for explaining them.
     pub trace: bool,
     /// Limits on the work that the message can cause beyond its own bytes.

@@ -1,5 +1,7 @@
 //! Judges messages from a server to an agent.
 
+mod text;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -18,17 +20,18 @@ use crate::text::Text;
 use super::binary;
 use super::blocks;
 use super::classify::Classifier;
+use super::clean_texts::CleanTexts;
 use super::cross_block::{CrossBlockText, StreamTail, judge_rows};
 use super::finding::GateFinding;
 use super::instruction_files::may_hold_file;
 use super::numbered_parts::NumberedParts;
 use super::ordered_commands::OrderedCommands;
 use super::result_size::{broken_digests, quarter_tokens};
-use super::rewrite::{Outcome, field_value};
+use super::rewrite::Outcome;
 use super::string::{Judge, Site};
 use super::tools::Tools;
 use super::truncate::{Paging, counted_surface};
-use super::{Inspection, Policy, Refusal, SkipReason, Uninspected, surface};
+use super::{Inspection, Policy, Refusal, surface};
 
 /// One message of a body, on its way to an agent.
 pub(super) struct Inbound<'a> {
@@ -47,6 +50,8 @@ pub(super) struct Inbound<'a> {
     pub(super) names: Option<(&'a Names, &'a str)>,
     /// The external classifier, if one is configured.
     pub(super) classifier: Option<Classifier<'a>>,
+    /// Texts that are not judged again, if the gate remembers any.
+    pub(super) clean_texts: Option<&'a CleanTexts>,
     /// The last texts that the agent received on the same stream.
     pub(super) stream_tail: &'a StreamTail,
     /// Whether findings contain the text in which they were found.
@@ -234,53 +239,13 @@ impl Inbound<'_> {
             if role == Role::Value && surface == Surface::Definition {
                 numbered_parts.add(text.raw(), inner_span.clone());
             }
-            if self.secrets.is_some() {
-                self.policy.outbound.learn(&text, &place);
-            }
             let findings_before = judge.findings.len();
-            let mut outcome = match judge.judge_string(&text, &place, &site) {
-                Outcome::Replace(replacement) if surface == Surface::Structured => {
-                    Outcome::Replace(field_value(replacement))
-                }
-                outcome => outcome,
-            };
-            if outcome == Outcome::Keep && role == Role::Value {
-                let in_block = block.is_some() || !is_opaque(path, role);
-                let site = Site {
-                    at: &at,
-                    opaque: &|| true,
-                    in_block,
-                };
-                let addresses = binary::open_data_urls(text.raw(), self.budget).into_iter();
-                let others = binary::open_base64_runs(text.raw(), self.budget)
-                    .into_iter()
-                    .map(|contents| (String::new(), contents));
-                for (declared, contents) in addresses.chain(others) {
-                    let block_notice = judge.judge_contents(
-                        &contents,
-                        &declared,
-                        &place,
-                        &site,
-                        coverage,
-                        text.raw().len(),
-                    );
-                    outcome = block_notice.map_or(outcome, Outcome::Withhold);
-                }
-            }
-            if text.is_read_in_part() {
-                coverage.uninspected.push(Uninspected {
-                    at: at(),
-                    reason: SkipReason::TooMuchText,
-                    bytes: text.raw().len(),
-                });
-            }
+            let mut outcome = self.judge_text(&text, &place, &site, block, &mut judge, coverage);
             if let Some(classifier) = self.classifier {
                 outcome = classifier.judge(&text, outcome, &mut judge, &place, &site, unclassified);
             }
             // Lists of tools come from their provider, and are not data that the tools return.
-            if let Some(tool_flow) =
-                flow.filter(|_| !matches!(surface, Surface::Definition | Surface::Instructions))
-            {
+            if let Some(tool_flow) = flow.filter(|_| !surface.describes_server()) {
                 match &outcome {
                     Outcome::Keep => tool_flow.record_received(&text),
                     Outcome::Replace(replacement) => {

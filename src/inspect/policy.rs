@@ -21,6 +21,7 @@ use crate::rules::{Find, Library, RuleSet};
 use crate::text::{Text, glob_matches};
 
 use super::classify::{self, Classifier, Unclassified};
+use super::clean_texts::{CleanTexts, PolicyId};
 use super::confirm::Confirm;
 use super::consequence::{question, refusal};
 use super::context::InspectContext;
@@ -45,6 +46,7 @@ use super::{
 /// The policy by which one upstream's traffic is judged. Immutable: a reload creates a new one.
 #[derive(Clone, Debug)]
 pub struct Policy {
+    pub(super) id: PolicyId,
     /// The name in the config.
     pub name: Box<str>,
     /// Whether verdicts are enforced. Judging does not depend on it.
@@ -131,6 +133,7 @@ impl Policy {
             .iter()
             .any(|rule| matches!(*rule.find, Find::Flow(_)));
         Ok(Self {
+            id: PolicyId::new(),
             name: name.into(),
             mode: if config.enforce {
                 Mode::Enforce
@@ -327,6 +330,10 @@ impl Policy {
         let mut refusals = Vec::new();
         let mut questions = Vec::new();
         let budget = Budget::new(inspect_context.work);
+        // A trace shows what was examined, and a classifier scores each text.
+        let clean_texts = inspect_context.clean_texts.as_deref().filter(|_| {
+            !inspect_context.trace && classifier.is_none() && !self.inbound.rules().is_empty()
+        });
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let findings_before = inspection.findings.len();
             let uninspected = inspection.coverage.uninspected.len();
@@ -349,6 +356,7 @@ impl Policy {
                             .as_ref()
                             .map(|(names, server)| (&**names, &**server)),
                         classifier,
+                        clean_texts,
                         stream_tail: &inspect_context.stream_tail,
                         trace: inspect_context.trace,
                         budget: &budget,
@@ -429,7 +437,11 @@ impl Policy {
                 &mut inspection,
             ));
         }
-        inspection.exceeded_limits = budget.exceeded().collect();
+        let is_full = clean_texts.is_some_and(CleanTexts::take_overflow);
+        inspection.exceeded_limits = budget
+            .exceeded()
+            .chain(is_full.then_some("clean_texts"))
+            .collect();
         inspection.coverage.readings = std::mem::take(&mut inspection.readings);
         inspection.unresolved_names = lookup.map(Lookup::into_unresolved).unwrap_or_default();
         inspection.session_update.secrets =

@@ -98,6 +98,8 @@ pub struct Coverage {
     pub strings: usize,
     /// Number of bytes of these strings.
     pub bytes: usize,
+    /// Number of these that were recognized as texts in which nothing was found before.
+    pub recognized_strings: usize,
     /// The names of the readings that were judged in addition to the strings as received.
     pub readings: BTreeSet<&'static str>,
     /// The parts that were not inspected, and why.

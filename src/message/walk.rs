@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::json::{Value, ValueKind};
 
 /// Whether a string is the name of a member or a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The name of an object's member.
     Key,

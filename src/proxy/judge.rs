@@ -165,6 +165,7 @@ impl Gate {
             pins: Some(self.pins.for_upstream(&upstream.name.0)),
             names: Some((self.pins.names(), upstream.pinned_as.clone())),
             stream_tail: open.map(|open| open.tail().clone()).unwrap_or_default(),
+            clean_texts: Some(self.clean_texts.clone()),
             work: self.limits.work,
             ..InspectContext::default()
         }

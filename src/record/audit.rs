@@ -208,6 +208,8 @@ impl Audit {
             findings_left_out: left_out(findings.len(), MAX_FINDINGS),
             inspected_strings: body.coverage.strings as u64,
             inspected_bytes: body.coverage.bytes as u64,
+            recognized_strings: Some(body.coverage.recognized_strings as u64)
+                .filter(|strings| *strings > 0),
             inspected_readings: &|list| list.texts(&body.coverage.readings),
             uninspected: &|list| {
                 uninspected

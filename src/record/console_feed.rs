@@ -85,7 +85,7 @@ impl Recorder {
     pub(super) fn record_judged(&self, body: &Body<'_>, items: &[Item<'_>]) -> PendingWrite {
         self.metrics
             .observe_inspection(body.direction, body.inspection_time.unwrap_or_default());
-        self.metrics.uninspected.count(body.coverage);
+        self.metrics.coverage.count(body.coverage);
         self.console_feed
             .stats
             .count_duration(body.inspection_time.unwrap_or_default());

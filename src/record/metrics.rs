@@ -17,6 +17,7 @@ use crate::rules::{Action, RuleSet};
 
 use super::Recorder;
 use super::approval::{Approval, OUTCOMES, WAYS};
+use super::coverage::CoverageCounters;
 use super::definition::{self, DefinitionChange};
 use super::exporter::ExportCounters;
 use super::item::Item;
@@ -30,7 +31,6 @@ use super::sink::Counts;
 use super::stream::OpenStream;
 use super::suppression_counters::SuppressionCounters;
 use super::table;
-use super::uninspected::UninspectedCounters;
 
 /// The action label of a match if the policy only observes.
 const OBSERVED: &str = "observed";
@@ -109,7 +109,7 @@ pub(super) struct Metrics {
     pub(super) logins: Logins,
     failures: Counters,
     turned_away: Counters,
-    pub(super) uninspected: UninspectedCounters,
+    pub(super) coverage: CoverageCounters,
     limits_hit: Counters,
     reloads: Counters,
     pages: Counters,
@@ -150,7 +150,7 @@ impl Metrics {
             logins: Logins::new(&maker)?,
             failures: maker.counters(table::FAILURES)?,
             turned_away: maker.counters(table::TURNED_AWAY)?,
-            uninspected: UninspectedCounters::new(&maker)?,
+            coverage: CoverageCounters::new(&maker)?,
             limits_hit: maker.counters(table::LIMITS_HIT)?,
             reloads: maker.counters(table::RELOADS)?,
             pages: maker.counters(table::PAGES)?,

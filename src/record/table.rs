@@ -124,6 +124,9 @@ metrics! {
     UNINSPECTED = Kind::Counter, "lychgate_uninspected_bytes_total" [reason: UNREAD]
         "Bytes of messages that were not inspected, by reason; for a tool schema that could not be checked, the bytes of the arguments, which other rules did inspect."
         "This content passes uninspected. The audit line has the part and the reason.";
+    RECOGNIZED = Kind::Counter, "lychgate_recognized_texts_total" []
+        "Texts from servers that were not judged again, because nothing was found in the same text before."
+        "They cost a fraction of new texts. `clean_texts` under `[limits]` sets how many are remembered.";
     UPSTREAM = Kind::Histogram(UPSTREAM_SECONDS), "lychgate_upstream_seconds" [upstream: UPSTREAMS]
         "Time from sending a request to a server until its answer arrived."
         "Server latency, without the gateway.";

@@ -163,6 +163,7 @@ fn inspection(verdict: Verdict, findings: Vec<Finding>) -> Inspection {
         findings,
         coverage: Coverage {
             strings: 3,
+            recognized_strings: 1,
             bytes: 40,
             readings: ["plain", "base64"].into(),
             uninspected: vec![],

@@ -1,7 +1,7 @@
 //! The secrets that a session has received, and the servers that sent them. Only fingerprints are
 //! stored.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
@@ -37,6 +37,8 @@ pub struct SessionSecrets<'s> {
     server: usize,
     /// Secrets found in the current message.
     update: RefCell<SecretUpdate>,
+    /// How often a secret was found in it.
+    found: Cell<usize>,
 }
 
 /// Secrets found in a message, to be remembered by the caller. Wiped when dropped; `Debug` does not
@@ -80,11 +82,13 @@ impl<'s> SessionSecrets<'s> {
             fingerprints,
             server,
             update: RefCell::default(),
+            found: Cell::default(),
         }
     }
 
     /// Records a secret of the current message.
     pub(super) fn record(&self, value: &str) {
+        self.found.set(self.found.get() + 1);
         let Ok(mut update) = self.update.try_borrow_mut() else {
             return;
         };
@@ -94,6 +98,11 @@ impl<'s> SessionSecrets<'s> {
         {
             update.values.push(value.to_owned().into());
         }
+    }
+
+    /// Returns how often a secret was found in the current message, the same one again included.
+    pub fn found(&self) -> usize {
+        self.found.get()
     }
 
     /// Reports whether this server sent the value.

@@ -72,7 +72,7 @@ events! {
         need bytes, may sent_sha256, may arguments, may sent, may sent_left_out, may result_bytes, may result_tokens,
         may cut_bytes, may kept_rests, may broken_digests, may classifier, may inspect_us, may upstream_ms, need rule_set,
         need coverage, need clean, need findings, may findings_left_out, need inspected_strings,
-        need inspected_bytes, need inspected_readings, need uninspected, may uninspected_left_out,
+        need inspected_bytes, may recognized_strings, need inspected_readings, need uninspected, may uninspected_left_out,
     }
     /// A call failed. OCSF class: API Activity (6003), `status` Failure.
     Failed = "failed" {

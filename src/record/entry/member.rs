@@ -151,6 +151,9 @@ members! {
     inspected_strings: Number = "inspected_strings";
     /// Their length in bytes.
     inspected_bytes: Number = "inspected_bytes";
+    /// Number of these texts that were not judged again, because nothing was found in the same text
+    /// before, at the same place and under the same policy: `clean_texts` of the config.
+    recognized_strings: Number = "recognized_strings";
     /// Readings of them that were inspected besides the text as received: `plain` (forms folded,
     /// invisible characters removed), `markup`, encodings, ciphers, and interpretations (`shell`,
     /// `path`, `url` and so on). A reading is made only where a cheap check indicates that it may

@@ -1,6 +1,6 @@
-//! Measures the cost of a call through lychgate, with all built-in rules and with none, through
-//! nginx and a hyper proxy as plain pass-throughs, and straight to the server; in one run, in
-//! turns.
+//! Measures the cost of a call through lychgate, with all built-in rules, with and without its
+//! memory of clean texts, and with no rules, through nginx and a hyper proxy as plain pass-throughs,
+//! and straight to the server; in one run, in turns.
 //!
 //! `lychgate-bench GATE [--quick]`, or `lychgate-bench serve PORT` for the server alone, or
 //! `lychgate-bench forward PORT UPSTREAM` for the hyper proxy, or

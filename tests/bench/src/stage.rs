@@ -68,7 +68,7 @@ impl Stage {
             ways.push(process);
         }
         ways.push(start_forward(&folder, upstream)?);
-        for checks in [Checks::None, Checks::Shipped] {
+        for checks in [Checks::None, Checks::Shipped, Checks::EachTime] {
             ways.push(start_gate(gate, &folder, upstream, checks)?.0);
         }
         for way in &ways {
@@ -141,8 +141,11 @@ async fn ready(way: &Way) -> io::Result<()> {
 enum Checks {
     /// No rule, and no audit log.
     None,
-    /// All built-in rules in `enforce`, and an audit log.
+    /// All built-in rules in `enforce`, and an audit log. The results that the gate judges are
+    /// always the same, so that it recognizes them.
     Shipped,
+    /// The same, but each text is judged each time, like a new one.
+    EachTime,
 }
 
 /// Starts a gate that passes results of any size.
@@ -154,20 +157,23 @@ fn start_gate(
 ) -> io::Result<(Way, Instant)> {
     let port = free_port()?;
     let folder = folder.display();
-    let (name, audit, rules) = match checks {
+    let audit = format!("[audit]\nfile = \"{folder}/audit-{port}.jsonl\"\n");
+    let packs = "packs = { ops = true }".to_owned();
+    let (name, sections, rules) = match checks {
         Checks::None => (
             "unchecked",
             String::new(),
             format!("rules = [\"{folder}/no-rules\"]"),
         ),
-        Checks::Shipped => (
-            "gate",
-            format!("[audit]\nfile = \"{folder}/audit.jsonl\"\n"),
-            "packs = { ops = true }".to_owned(),
+        Checks::Shipped => ("gate", audit, packs),
+        Checks::EachTime => (
+            "gate, new",
+            audit + "[limits]\nclean_texts = 0\n",
+            packs,
         ),
     };
     let mut config = format!(
-        "[listen]\naddress = \"127.0.0.1:{port}\"\n{audit}[policy.default]\n{rules}\n\
+        "[listen]\naddress = \"127.0.0.1:{port}\"\n{sections}[policy.default]\n{rules}\n\
          result_text_bytes = {{ \"*\" = 10_000_000 }}\n",
     );
     for framing in ["json", "sse"] {

@@ -55,6 +55,7 @@ export const NAMES = {
   prove: 'prove',
   reading: 'reading',
   reason: 'reason',
+  recognized_strings: 'recognized_strings',
   request: 'jsonrpc.request.id',
   resource: 'mcp.resource.uri',
   result_bytes: 'result_bytes',
