@@ -23,6 +23,7 @@ mod encoded;
 mod escaped;
 mod fold;
 mod gaps;
+mod hex_dump;
 mod marks;
 mod numbers;
 mod packed;

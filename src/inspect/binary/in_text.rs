@@ -12,6 +12,8 @@ const RUN_BYTES: usize = 24;
 const OPAQUE_BYTES: usize = 512;
 /// Maximum length of a run that other readings decode as text.
 const READ_BYTES: usize = crate::text::DECODED_BYTES;
+/// Maximum number of blanks before a further line of a run.
+const INDENT_BYTES: usize = 32;
 /// Maximum number of runs that are opened, and maximum number of bytes of all of them.
 const RUNS: usize = 16;
 const ALL_BYTES: usize = 4 << 20;
@@ -84,8 +86,8 @@ pub(in crate::inspect) fn open_base64_runs(text: &str, budget: &Budget) -> Vec<C
     results
 }
 
-/// Returns the length of a run, which may continue on further lines if they are as long as the
-/// first.
+/// Returns the length of a run, which may continue on further lines, indented or not, if they are as
+/// long as the first.
 fn run_bytes(bytes: &[u8]) -> usize {
     let line = |at: usize| {
         bytes
@@ -98,18 +100,17 @@ fn run_bytes(bytes: &[u8]) -> usize {
     let first = line(0);
     let mut at = first;
     loop {
-        let ends = bytes
-            .get(at..)
-            .unwrap_or_default()
-            .iter()
-            .take(2)
-            .take_while(|b| matches!(b, b'\r' | b'\n'))
-            .count();
-        let next = line(at + ends);
+        let count = |from: usize, max: usize, of_kind: fn(&u8) -> bool| {
+            let rest = bytes.get(from..).unwrap_or_default().iter();
+            rest.take(max).take_while(|b| of_kind(b)).count()
+        };
+        let ends = count(at, 2, |b| matches!(b, b'\r' | b'\n'));
+        let indent = count(at + ends, INDENT_BYTES, |b| matches!(b, b' ' | b'\t'));
+        let next = line(at + ends + indent);
         if ends == 0 || next == 0 || next > first {
             return at;
         }
-        at += ends + next;
+        at += ends + indent + next;
         if next < first {
             return at;
         }

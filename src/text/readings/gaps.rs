@@ -12,6 +12,9 @@ const PART_BYTES: usize = 200;
 /// Maximum length of the name of a JSON member, in bytes.
 const NAME_BYTES: usize = 40;
 
+/// Range of lengths of the id of a commit.
+const COMMIT_ID: std::ops::RangeInclusive<usize> = 7..=40;
+
 /// The kind of a gap between two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -156,8 +159,15 @@ fn read_gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
                 length = tag.unwrap_or(1);
             }
             b']' => {
+                let target = target_length(bytes, at);
+                emphasis |= target.is_some();
+                mark |= target.is_none();
+                length = target.unwrap_or(1);
+            }
+            b'[' if begins_link(bytes, at) => emphasis = true,
+            b'0'..=b'9' | b'a'..=b'f' if lines > 0 && commit_id_length(bytes, at).is_some() => {
                 mark = true;
-                length = target_length(bytes, at).unwrap_or(1);
+                length = commit_id_length(bytes, at).unwrap_or(1);
             }
             b'"' => {
                 let name = member_name_length(bytes, at);
@@ -246,6 +256,34 @@ fn target_length(bytes: &[u8], at: usize) -> Option<usize> {
         .take(PART_BYTES)
         .position(|b| *b == close || *b == b'\n')?;
     (body.get(end) == Some(&close)).then_some(end + 3)
+}
+
+/// Reports whether the text of a link begins at a bracket: `[text](target)`, `[text][label]`.
+fn begins_link(bytes: &[u8], at: usize) -> bool {
+    let body = bytes.get(at + 1..).unwrap_or_default();
+    let close = body
+        .iter()
+        .take(PART_BYTES)
+        .position(|b| matches!(b, b']' | b'[' | b'\n'));
+    close.is_some_and(|close| {
+        body.get(close) == Some(&b']') && target_length(bytes, at + 1 + close).is_some()
+    })
+}
+
+/// Returns the length of the abbreviated id of a commit at the start of a line of a log.
+fn commit_id_length(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    let is_hex = |b: &u8| b.is_ascii_digit() || matches!(b, b'a'..=b'f');
+    let length = rest
+        .iter()
+        .take(COMMIT_ID.end() + 1)
+        .take_while(|b| is_hex(b))
+        .count();
+    let id = rest.get(..length)?;
+    let is_id = COMMIT_ID.contains(&length)
+        && id.iter().any(u8::is_ascii_digit)
+        && rest.get(length) == Some(&b' ');
+    is_id.then_some(length)
 }
 
 /// Returns the length of the name of a JSON member with its colon: `"name": `.

@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use super::encoded::{self, readable_text};
-use super::{DECODED_BYTES, DecodedPart, Facts, Suspicion, numbers, radix, regions, scattered};
+use super::{
+    DECODED_BYTES, DecodedPart, Facts, Suspicion, hex_dump, numbers, radix, regions, scattered,
+};
 use crate::text::blocks::{self, BLOCK};
 
 /// Minimum number of capitals and digits in a block that is examined; a short text is one block.
@@ -31,6 +33,7 @@ pub(super) fn find(text: &str, facts: &Facts, decoded_parts: &mut Vec<DecodedPar
     let dense = find_dense(text.as_bytes());
     for part in &dense {
         numbers::find(text, part, decoded_parts);
+        hex_dump::find(text, part, decoded_parts);
     }
     let mut add = |name, span: Range<usize>, text| {
         decoded_parts.push(DecodedPart {

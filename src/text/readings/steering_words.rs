@@ -12,13 +12,15 @@ use crate::text::quick::QuickMap;
 /// only next to those.
 const STRONG: &str = "ignore ignoring disregard forget override bypass instruction instructions instructed directive directives \
     previous prior prompt prompts assistant assistants llm chatbot reveal secret secrets secretly guidelines restrictions \
-    administrator credentials password passwords jailbreak confidential unrestricted obey comply \
+    administrator credentials password passwords jailbreak confidential unrestricted unbound obey disobey comply abandon salaries \
     ignorez ignorer consignes ignoriere vergiss anweisungen ignora olvida instrucciones anteriores istruzioni precedenti negeer \
     instructies";
-const ADDRESSING: &str = "you your yourself must ai vous vos dein deine sie usted tu";
+const ADDRESSING: &str =
+    "you your yourself must ai whoever vous vos dein deine sie usted tu";
 const WEAK: &str = "all any every everything before earlier above system user users tell send forward email reply answer respond \
     response execute run call invoke delete transfer now never always important immediately do not don't tool rules orders \
-    message messages data customer key keys token tokens account url task tasks without instead only from";
+    message messages data customer key keys token tokens account url task tasks without instead only from \
+    agents owner operator operators developers stop drop wipe erase discard quietly nobody cookies";
 /// Points for each of these kinds, and the minimum number of points of a spot, in which at least
 /// one word has more points than a weak one.
 const STRONG_POINTS: u8 = 3;
@@ -345,7 +347,6 @@ impl<'t> Words<'t> {
         if let Some(first) = self.pieces.first() {
             let first = first.start;
             let points = self.points();
-            self.recent.nth += 1;
             self.recent.score(points, first..end);
             self.pieces.clear();
         }

@@ -12,7 +12,6 @@ fn by_bytes(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let mut pieces: Vec<&[u8]> = Vec::new();
     let whole = |pieces: &mut Vec<&[u8]>, latest: &mut RecentWords, span: Range<usize>| {
         if pieces.len() > 1 {
-            latest.nth += 1;
             latest.score(points(&pieces.concat()), span);
         }
         pieces.clear();
