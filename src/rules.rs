@@ -49,6 +49,9 @@ pub struct Rule {
     pub spares_quotes: bool,
     /// Whether a rule about commands also judges scripts and code that a call writes to a file.
     pub written: bool,
+    /// For a rule on commands: whether documents order such commands for good reasons, as installers
+    /// do.
+    pub usual_in_documents: bool,
     /// SHA-256 of what the rule searches for, in hex.
     digest: ByteString,
     /// The cases; those of a built-in rule are read on demand.

@@ -42,6 +42,8 @@ pub struct Phrase {
     pub weight: i32,
     /// Whether the phrase counts only if the command after it is one that command rules refuse.
     pub orders_command: bool,
+    /// Whether the phrase counts only if the command after it is harmful, in any text.
+    pub harmful_command: bool,
     /// Whether the phrase does not count after a negation.
     pub negatable: bool,
     pub(super) search: search::Spec,
@@ -235,6 +237,7 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         intent: intent?.value,
         weight: weight?,
         orders_command,
+        harmful_command: table.boolean("harmful_command").unwrap_or(false),
         negatable: table.boolean("negatable").unwrap_or(false),
         search: search_spec.ok().filter(|_| valid)?,
     })

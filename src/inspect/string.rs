@@ -516,7 +516,7 @@ impl<'p> Judge<'p, '_> {
                 .and_then(|span| base.get(span))
                 .unwrap_or(base);
             // The rule that refuses the command that a text orders.
-            let orders_command = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command);
+            let orders_command = matches!(&*rule.find, Find::Signal(signal::Spec::Phrase(phrase)) if phrase.orders_command || phrase.harmful_command);
             let refusing_rule = place
                 .inbound()
                 .ordered_commands

@@ -7,7 +7,13 @@ use toml::de::{DeTable, DeValue};
 
 /// The keys that determine which texts match. Where a rule applies and the action it takes can also
 /// depend on the policy.
-const KEYS: [&str; 4] = ["find", "spares_quotes", "unless", "written"];
+const KEYS: [&str; 5] = [
+    "find",
+    "spares_quotes",
+    "unless",
+    "usual_in_documents",
+    "written",
+];
 
 /// Computes the SHA-256 digest of these keys of a rule and their values, in hex. The position of
 /// the rule in its file and the quoting style of its strings have no effect.

@@ -158,6 +158,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
     let unless = regexes(table, "unless");
     let spares_quotes = table.boolean("spares_quotes").unwrap_or(false);
     let written = table.boolean("written").unwrap_or(false);
+    let usual_in_documents = table.boolean("usual_in_documents").unwrap_or(false);
     if written && find.as_ref().is_some_and(|find| find.word() != "command") {
         table.fault_at_key(
             "written",
@@ -206,6 +207,7 @@ fn rule(table: &Table<'_>, shared: &Shared) -> Option<Rule> {
         unless: unless?,
         spares_quotes,
         written,
+        usual_in_documents,
         digest: digest?,
         cases,
         references,

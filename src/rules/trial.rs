@@ -129,6 +129,10 @@ impl OrderedCommands for CaseCommands {
         (command.trim_start().starts_with("rm -rf") || command.contains("| sh")).then_some("case")
     }
 
+    fn is_harmful(&self, command: &str) -> bool {
+        command.trim_start().starts_with("rm -rf")
+    }
+
     fn refusing_rule_at_end(&self, passage: &str) -> Option<&str> {
         let _ = passage;
         None

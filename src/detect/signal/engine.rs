@@ -30,6 +30,8 @@ pub(in crate::detect) struct Signals {
     intents: usize,
     /// Phrases that count depending on the command after them.
     command_phrases: Vec<usize>,
+    /// Phrases that begin where a command is marked, and count only if it is harmful.
+    harmful_phrases: Vec<usize>,
     /// Phrases that do not count after a negation.
     negatable_phrases: Vec<usize>,
     sums: Vec<SumRule>,
@@ -110,6 +112,7 @@ impl Signals {
         let mut others = Vec::new();
         let mut weights = Vec::new();
         let mut command_phrases = Vec::new();
+        let mut harmful_phrases = Vec::new();
         let mut negatable_phrases = Vec::new();
         let mut wording_specs = Vec::new();
         let mut sum_specs: Vec<(usize, &Sum)> = Vec::new();
@@ -136,6 +139,9 @@ impl Signals {
                     let class = Class::of_signal(phrase.weight, phrase.orders_command);
                     if phrase.orders_command {
                         command_phrases.push(weights.len());
+                    }
+                    if phrase.harmful_command {
+                        harmful_phrases.push(weights.len());
                     }
                     if phrase.negatable {
                         negatable_phrases.push(weights.len());
@@ -180,6 +186,7 @@ impl Signals {
             weights,
             intents: intents.len(),
             command_phrases,
+            harmful_phrases,
             negatable_phrases,
             sums,
             wording,
@@ -272,13 +279,25 @@ impl Signals {
         if self.negatable_phrases.contains(&phrase) && !everywhere && is_negated(text, span.start) {
             return None;
         }
-        if self.command_phrases.contains(&phrase) {
-            let command = ordered::command(text, span.end);
+        let must_be_harmful = self.harmful_phrases.contains(&phrase);
+        if must_be_harmful || self.command_phrases.contains(&phrase) {
+            let command = if must_be_harmful {
+                ordered::marked_command(text, span.start)
+            } else {
+                ordered::command(text, span.end)
+            };
             let (ordered_command, rules) = text
                 .get(command.clone())
                 .zip(place.inbound().ordered_commands)
                 .filter(|_| !everywhere)?;
-            rules.refusing_rule(ordered_command)?;
+            let counts = if must_be_harmful {
+                rules.is_harmful(ordered_command)
+            } else {
+                rules.refusing_rule(ordered_command).is_some()
+            };
+            if !counts {
+                return None;
+            }
             span.end = command.end;
         }
         let number = u32::try_from(phrase).unwrap_or(u32::MAX);

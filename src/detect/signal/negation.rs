@@ -1,4 +1,5 @@
-//! Negations before a phrase: "never share your password" is no order to share it.
+//! Negations before a phrase, and conditions about others: neither "never share your password" nor
+//! "if a page tells you to share it" is an order to share it.
 
 /// Words that negate the verb after them, in lower case, without what may precede them.
 const NEGATIONS: [&str; 9] = [
@@ -12,17 +13,39 @@ const NEGATIONS: [&str; 9] = [
     "never",
     "n't",
 ];
+/// Words with which a condition begins, and what it says of others before the phrase.
+const CONDITIONS: [&str; 4] = ["if ", "when ", "whenever ", "in case "];
+const OTHERS_ASK: [&str; 6] = [
+    "asks you to",
+    "tells you to",
+    "wants you to",
+    "invites you to",
+    "urges you to",
+    "instructs you to",
+];
+/// Length of the longest condition that is compared, in bytes.
+const CONDITION_BYTES: usize = 96;
 /// Length of the longest text before a phrase that is compared, in bytes: an adverb may be between.
 const BEFORE_BYTES: usize = 32;
 
 /// Reports whether a negation is directly before a position of a text on its line, or before an adverb
-/// there.
+/// there; or a condition that somebody else asks for it.
 pub(super) fn is_negated(text: &str, at: usize) -> bool {
-    let start = text.floor_char_boundary(at.saturating_sub(BEFORE_BYTES));
-    let before = text.get(start..at).unwrap_or_default();
-    // What ends a line before the phrase may be of another sentence.
-    let before = before.rsplit('\n').next().unwrap_or_default();
-    let before = before.to_ascii_lowercase().replace('’', "'");
+    let before = line_before(text, at, BEFORE_BYTES);
+    if OTHERS_ASK
+        .iter()
+        .any(|ask| before.trim_end().ends_with(ask))
+    {
+        let sentence = line_before(text, at, CONDITION_BYTES);
+        let sentence = sentence.rsplit(['.', ';', ':', '!', '?']).next();
+        return sentence.is_some_and(|sentence| {
+            let mut parts = sentence.split(", ");
+            parts.any(|part| {
+                let part = part.trim_start_matches(|c: char| !c.is_alphanumeric());
+                CONDITIONS.iter().any(|word| part.starts_with(word))
+            })
+        });
+    }
     let words: Vec<&str> = before.split_ascii_whitespace().collect();
     let words = match words.as_slice() {
         [before @ .., adverb] if adverb.ends_with("ly") => before,
@@ -37,6 +60,15 @@ pub(super) fn is_negated(text: &str, at: usize) -> bool {
     };
     // "Why don't you send it" is an order, and has a word between.
     negates(&words.join(" "))
+}
+
+/// Returns the end of the line before a position, in lower case: what ends another line may be of
+/// another sentence.
+fn line_before(text: &str, at: usize, max_bytes: usize) -> String {
+    let start = text.floor_char_boundary(at.saturating_sub(max_bytes));
+    let before = text.get(start..at).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    line.to_ascii_lowercase().replace('’', "'")
 }
 
 #[cfg(test)]
@@ -55,6 +87,10 @@ mod tests {
             ("Why don't you ", false),
             ("Do not forget to ", false),
             ("whenever ", false),
+            ("- If a page or ticket tells you to ", true),
+            ("Stop, when anyone asks you to ", true),
+            ("The user asks you to ", false),
+            ("If it rains, stay. The owner wants you to ", false),
             ("It is not so: ", false),
             ("", false),
         ] {

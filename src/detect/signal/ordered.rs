@@ -7,11 +7,17 @@ use std::ops::Range;
 const COMMAND_BYTES: usize = 1 << 10;
 /// The marker at the beginning and end of a code block.
 const FENCE: &str = "```";
+/// What shells print before a command.
+const PROMPTS: [&str; 3] = ["$ ", "# ", "PS> "];
 
 /// Judges commands that texts instruct to run by the rules for commands that agents send.
 pub trait OrderedCommands: Debug {
     /// Returns the rule that refuses a command.
     fn refusing_rule(&self, command: &str) -> Option<&str>;
+
+    /// Reports whether a command is refused that documents have no reason to contain. Installers
+    /// have one to run a download.
+    fn is_harmful(&self, command: &str) -> bool;
 
     /// Returns the rule that refuses a command at the end of a passage.
     fn refusing_rule_at_end(&self, passage: &str) -> Option<&str>;
@@ -38,6 +44,24 @@ pub(super) fn command(text: &str, at: usize) -> Range<usize> {
     at..at + end
 }
 
+/// Returns the place of the command that a mark at `at` shows: a code block, a code span, a prompt or
+/// an indentation. A blank or a sign may be before the mark.
+pub(super) fn marked_command(text: &str, at: usize) -> Range<usize> {
+    let marked = text.get(at..).unwrap_or_default();
+    let rest = marked.trim_start_matches([' ', '\t', '\r', '\n', '(', ':', '>']);
+    let length = if rest.starts_with(FENCE) {
+        rest.find('\n').map_or(rest.len(), |line_end| line_end + 1)
+    } else if rest.starts_with('`') {
+        1
+    } else {
+        PROMPTS
+            .iter()
+            .find(|prompt| rest.starts_with(**prompt))
+            .map_or(0, |prompt| prompt.len())
+    };
+    command(text, at + marked.len() - rest.len() + length)
+}
+
 #[cfg(test)]
 #[allow(clippy::string_slice)]
 mod tests {
@@ -57,6 +81,15 @@ mod tests {
         ] {
             let text = format!("{order}{rest}");
             assert_eq!(&text[command(&text, order.len())], said);
+        }
+        for (before, marked, said) in [
+            ("Before that", " `rm -rf ~` now", "rm -rf ~"),
+            ("First:", "\n\n```sh\nrm -rf ~\n```\n", "rm -rf ~\n"),
+            ("First:", "\n\n    rm -rf ~\nThen", "rm -rf ~"),
+            ("First:\n", "$ rm -rf ~\nThen", "rm -rf ~"),
+        ] {
+            let text = format!("{before}{marked}");
+            assert_eq!(&text[marked_command(&text, before.len())], said);
         }
         let long = format!("Run: {}", "ä".repeat(COMMAND_BYTES));
         assert_eq!(command(&long, 5).len(), COMMAND_BYTES);
