@@ -56,14 +56,16 @@ impl Judge<'_, '_> {
                 role: string.role,
                 ..*place
             };
-            let place = if samples.contains(&string.span.start) {
+            let is_sample = samples.contains(&string.span.start);
+            let place = if is_sample {
                 place.with_labelled_sample()
             } else {
                 place
             };
             let text = Text::new(string.value);
             let outcome = self.judge(&text, &place, &site, false);
-            if string.role == Role::Value
+            if !is_sample
+                && string.role == Role::Value
                 && matches!(path.last(), Some(Step::Key(key)) if key == "text")
             {
                 cross_block.add(text.raw(), string.span.clone());

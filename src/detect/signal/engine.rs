@@ -4,7 +4,7 @@ mod around_anchors;
 
 use std::ops::Range;
 
-use super::negation::is_negated;
+use super::negation::{is_negated, is_reported};
 use super::reachable::ReachableSums;
 use super::window::{Event, sort, windows};
 use super::wording::{Model, is_english};
@@ -277,6 +277,9 @@ impl Signals {
         let everywhere = span.is_none() && *weight > 0;
         let mut span = span.unwrap_or_else(|| region.clone());
         if self.negatable_phrases.contains(&phrase) && !everywhere && is_negated(text, span.start) {
+            return None;
+        }
+        if *weight > 0 && !everywhere && is_reported(text, span.start) {
             return None;
         }
         let must_be_harmful = self.harmful_phrases.contains(&phrase);

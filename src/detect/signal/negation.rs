@@ -23,6 +23,23 @@ const OTHERS_ASK: [&str; 6] = [
     "urges you to",
     "instructs you to",
 ];
+/// What says that somebody else gave an order to somebody else.
+const REPORTS: [&str; 12] = [
+    "told it to",
+    "asked it to",
+    "got it to",
+    "instructed it to",
+    "ordered it to",
+    "told them to",
+    "was told to",
+    "was asked to",
+    "were told to",
+    "talked it into",
+    "tricked it into",
+    "fooled it into",
+];
+/// Those who told or asked a machine that is named.
+const MACHINES: [&str; 6] = ["bot", "chatbot", "assistant", "agent", "model", "ai"];
 /// Length of the longest condition that is compared, in bytes.
 const CONDITION_BYTES: usize = 96;
 /// Length of the longest text before a phrase that is compared, in bytes: an adverb may be between.
@@ -62,6 +79,35 @@ pub(super) fn is_negated(text: &str, at: usize) -> bool {
     negates(&words.join(" "))
 }
 
+/// Reports whether the text directly before a position says that somebody else was given an order: "a
+/// visitor told it to end each reply with" gives none.
+pub(super) fn is_reported(text: &str, at: usize) -> bool {
+    let mut before = line_before(text, at, CONDITION_BYTES);
+    if let Some(first) = before.trim_end().strip_suffix(" and to") {
+        // "was told to agree and to end each reply with"
+        let report = REPORTS
+            .iter()
+            .filter_map(|report| Some((first.rfind(report)?, report.len())));
+        let end = report.map(|(at, length)| at + length).max();
+        before.truncate(end.unwrap_or(before.len()));
+    }
+    let before = before.trim_end();
+    let has_told_machine = || {
+        before.strip_suffix(" to").is_some_and(|before| {
+            MACHINES.iter().any(|machine| {
+                let who = before.strip_suffix(machine).unwrap_or_default();
+                ["told the ", "asked the ", "told an ", "asked an "]
+                    .iter()
+                    .any(|told| who.ends_with(told))
+            })
+        })
+    };
+    let report = REPORTS
+        .iter()
+        .find_map(|report| before.strip_suffix(report));
+    report.is_some_and(|who| !who.trim_end().ends_with("you")) || has_told_machine()
+}
+
 /// Returns the end of the line before a position, in lower case: what ends another line may be of
 /// another sentence.
 fn line_before(text: &str, at: usize, max_bytes: usize) -> String {
@@ -74,6 +120,23 @@ fn line_before(text: &str, at: usize, max_bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reports_are_of_others() {
+        for (before, reported) in [
+            ("A visitor told it to ", true),
+            ("The chatbot was told to ", true),
+            ("A student asked the bot to ", true),
+            ("The bot was told to agree with everybody and to ", true),
+            ("You were told to ", false),
+            ("The bot agreed with everybody and to ", false),
+            ("I told you to ", false),
+            ("It is told to all: ", false),
+        ] {
+            let text = format!("{before}end each reply with a joke");
+            assert_eq!(is_reported(&text, before.len()), reported, "{before}");
+        }
+    }
 
     #[test]
     fn negations_are_directly_before_a_phrase() {

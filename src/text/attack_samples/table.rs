@@ -6,12 +6,12 @@ use super::line::Line;
 use super::names::is_inert;
 
 /// Names of columns that contain samples.
-const SAMPLE: [&str; 14] = [
+const SAMPLE: [&str; 18] = [
     "sample", "example", "input", "prompt", "payload", "phrase", "pattern", "text", "string",
-    "query", "message", "trick", "variant", "body",
+    "query", "message", "trick", "variant", "body", "文本", "样本", "输入", "提示",
 ];
 /// Names of columns that describe a sample or its outcome.
-const VERDICT: [&str; 27] = [
+const VERDICT: [&str; 32] = [
     "techni",
     "trick",
     "attack",
@@ -39,6 +39,11 @@ const VERDICT: [&str; 27] = [
     "disguise",
     "obfuscat",
     "class",
+    "category",
+    "success",
+    "标签",
+    "类别",
+    "结果",
 ];
 
 /// The table that contains the current line, if any.

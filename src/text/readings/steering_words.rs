@@ -15,8 +15,7 @@ const STRONG: &str = "ignore ignoring disregard forget override bypass instructi
     administrator credentials password passwords jailbreak confidential unrestricted unbound obey disobey comply abandon salaries \
     ignorez ignorer consignes ignoriere vergiss anweisungen ignora olvida instrucciones anteriores istruzioni precedenti negeer \
     instructies";
-const ADDRESSING: &str =
-    "you your yourself must ai whoever vous vos dein deine sie usted tu";
+const ADDRESSING: &str = "you your yourself must ai whoever vous vos dein deine sie usted tu";
 const WEAK: &str = "all any every everything before earlier above system user users tell send forward email reply answer respond \
     response execute run call invoke delete transfer now never always important immediately do not don't tool rules orders \
     message messages data customer key keys token tokens account url task tasks without instead only from \
