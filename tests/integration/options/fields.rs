@@ -111,6 +111,7 @@ fn field(key: &str, c: &Config) -> String {
         "limits.stream_idle_seconds" => show(&c.limits.stream_idle),
         "limits.unauthenticated_connections" => show(&c.limits.unauthenticated_connections),
         "limits.unpacked_bytes_per_message" => show(&c.limits.work.unpacked_bytes),
+        "limits.clean_texts" => show(&c.limits.clean_texts),
         "limits.verified_tokens" => show(&c.limits.verified_tokens),
         "limits.wrong_tokens_per_minute" => show(&c.limits.wrong_tokens_per_minute),
         "listen.tls.cert" => show(&c.listen.tls.as_ref().map(|it| &it.cert)),
