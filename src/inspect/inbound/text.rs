@@ -49,7 +49,9 @@ impl Inbound<'_> {
         let state_before = state(judge, coverage);
         let readings_before = std::mem::take(judge.readings);
         let outcome = self.judge_text_anew(text, place, site, block, judge, coverage);
-        if outcome == Outcome::Keep && state(judge, coverage) == state_before {
+        // Where the budget of the message is exceeded, a part of any text may not be inspected.
+        let is_inspected = self.budget.exceeded().next().is_none();
+        if outcome == Outcome::Keep && is_inspected && state(judge, coverage) == state_before {
             clean_texts.insert(key, judge.readings.iter().copied());
         }
         judge.readings.extend(readings_before);
