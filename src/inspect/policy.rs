@@ -330,9 +330,13 @@ impl Policy {
         let mut refusals = Vec::new();
         let mut questions = Vec::new();
         let budget = Budget::new(inspect_context.work);
-        // A trace shows what was examined, and a classifier scores each text.
+        // A trace shows what was examined, and a classifier scores each text. Without a session,
+        // nobody looks for secrets in a text.
         let clean_texts = inspect_context.clean_texts.as_deref().filter(|_| {
-            !inspect_context.trace && classifier.is_none() && !self.inbound.rules().is_empty()
+            !inspect_context.trace
+                && classifier.is_none()
+                && secrets.is_some()
+                && !self.inbound.rules().is_empty()
         });
         for (item, envelope) in message.envelopes().iter().enumerate() {
             let findings_before = inspection.findings.len();
