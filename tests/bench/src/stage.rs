@@ -166,11 +166,7 @@ fn start_gate(
             format!("rules = [\"{folder}/no-rules\"]"),
         ),
         Checks::Shipped => ("gate", audit, packs),
-        Checks::EachTime => (
-            "gate, new",
-            audit + "[limits]\nclean_texts = 0\n",
-            packs,
-        ),
+        Checks::EachTime => ("gate, new", audit + "[limits]\nclean_texts = 0\n", packs),
     };
     let mut config = format!(
         "[listen]\naddress = \"127.0.0.1:{port}\"\n{sections}[policy.default]\n{rules}\n\
