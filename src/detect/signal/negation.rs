@@ -24,7 +24,7 @@ const OTHERS_ASK: [&str; 6] = [
     "instructs you to",
 ];
 /// What says that somebody else gave an order to somebody else.
-const REPORTS: [&str; 12] = [
+const REPORTS: [&str; 9] = [
     "told it to",
     "asked it to",
     "got it to",
@@ -34,9 +34,6 @@ const REPORTS: [&str; 12] = [
     "was told to",
     "was asked to",
     "were told to",
-    "talked it into",
-    "tricked it into",
-    "fooled it into",
 ];
 /// Those who told or asked a machine that is named.
 const MACHINES: [&str; 6] = ["bot", "chatbot", "assistant", "agent", "model", "ai"];
@@ -82,6 +79,14 @@ pub(super) fn is_negated(text: &str, at: usize) -> bool {
 /// Reports whether the text directly before a position says that somebody else was given an order: "a
 /// visitor told it to end each reply with" gives none.
 pub(super) fn is_reported(text: &str, at: usize) -> bool {
+    // Hostile texts have many phrases, and hardly any of them is after such a word.
+    let has_word = text.get(..at).is_some_and(|before| {
+        let end = before.trim_end().as_bytes().last_chunk();
+        end.is_some_and(|word: &[u8; 2]| word.eq_ignore_ascii_case(b"to"))
+    });
+    if !has_word {
+        return false;
+    }
     let mut before = line_before(text, at, CONDITION_BYTES);
     if let Some(first) = before.trim_end().strip_suffix(" and to") {
         // "was told to agree and to end each reply with"
