@@ -143,7 +143,7 @@ class Load:
         """Everything once that the dashboard has something to say of, much of it several times."""
         self.bursts += 1
         acts = (
-            self.listens, self.quiet, self.orders, self.refused, self.doubts, self.long, self.pictures, self.lists, self.asks,
+            self.listens, self.quiet, self.repeats, self.orders, self.refused, self.doubts, self.long, self.pictures, self.lists, self.asks,
             self.turned_away, self.limited, self.fails, self.reloads, self.logins, self.tampers,
         )
         for act in acts:
@@ -167,6 +167,11 @@ class Load:
             self.call("hostile", "plain", era="2025-06-18")
         self.hits('lychgate_messages_total{upstream="hostile",direction="inbound",verdict="pass"}', QUIET_CALLS)
         self.hits('lychgate_upstream_seconds_count{upstream="hostile"}', QUIET_CALLS + 1)
+
+    def repeats(self):
+        """The same list twice, through a policy without a classifier, which would score each text again."""
+        for _ in range(2):
+            self.send("fixture", "tools/list", {}, era="2025-06-18")
 
     def orders(self):
         for _ in range(4):
