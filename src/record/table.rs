@@ -171,7 +171,7 @@ metrics! {
         "Many `token` rejections indicate guessing or a revoked token: `lychgate agent list`.";
     LIMITS_HIT = Kind::Counter, "lychgate_limits_hit_total" [limit: LIMITS]
         "Times a limit was reached, by config key; or `resolve_names` for names of hosts in one call, and `command_work`, `sql_work`, `secret_work`, `pattern_work`, `path_work`, `url_work`, `schema_work` if a text would take too long to inspect and is therefore refused."
-        "Calls are refused at a limit. A limit that legitimate use reaches is too low: see `[limits]`.";
+        "Calls are refused at a limit, except at `clean_texts` and `verified_tokens`, beyond which more is checked again. A limit that legitimate use reaches is too low: see `[limits]`.";
     RELOADS = Kind::Counter, "lychgate_reloads_total" [outcome: Fixed(&["applied", "weakened", "refused"])]
         "Reloads: `applied`, `weakened` (applied, with reduced protection) or `refused` (the old rules stay)."
         "`lychgate check` lists the errors of a rejected config; the audit line `reloaded` has what was weakened.";
