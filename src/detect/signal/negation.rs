@@ -80,7 +80,8 @@ pub(super) fn is_negated(text: &str, at: usize) -> bool {
 /// visitor told it to end each reply with" gives none.
 pub(super) fn is_reported(text: &str, at: usize) -> bool {
     // Hostile texts have many phrases, and hardly any of them is after such a word.
-    let has_word = text.get(..at).is_some_and(|before| {
+    let start = text.floor_char_boundary(at.saturating_sub(BEFORE_BYTES));
+    let has_word = text.get(start..at).is_some_and(|before| {
         let end = before.trim_end().as_bytes().last_chunk();
         end.is_some_and(|word: &[u8; 2]| word.eq_ignore_ascii_case(b"to"))
     });
@@ -136,7 +137,7 @@ mod tests {
             ("You were told to ", false),
             ("The bot agreed with everybody and to ", false),
             ("I told you to ", false),
-            ("It is told to all: ", false),
+            ("They listened to it: ", false),
         ] {
             let text = format!("{before}end each reply with a joke");
             assert_eq!(is_reported(&text, before.len()), reported, "{before}");

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 /// Maximum length of a command that is judged, in bytes.
 const COMMAND_BYTES: usize = 1 << 10;
+/// Maximum length of a line that begins a code block, with blank lines after it, in bytes.
+const FENCE_LINE_BYTES: usize = 64;
 /// The marker at the beginning and end of a code block.
 const FENCE: &str = "```";
 /// What shells print before a command.
@@ -26,7 +28,10 @@ pub trait OrderedCommands: Debug {
 /// Returns the place of the command that an instruction before `at` asks for: in a code block, in a
 /// code span, or up to the end of the line.
 pub(super) fn command(text: &str, at: usize) -> Range<usize> {
-    let (order, rest) = text.split_at_checked(at).unwrap_or((text, ""));
+    // Bounded on both sides: a long line may have many orders.
+    let start = text.floor_char_boundary(at.saturating_sub(FENCE_LINE_BYTES));
+    let order = text.get(start..at).unwrap_or_default();
+    let rest = part_after(text, at);
     let line = order
         .get(order.trim_end().rfind('\n').map_or(0, |at| at + 1)..)
         .unwrap_or_default();
@@ -37,17 +42,19 @@ pub(super) fn command(text: &str, at: usize) -> Range<usize> {
     } else {
         rest.find('\n').unwrap_or(rest.len())
     };
-    let end = (0..=end.min(COMMAND_BYTES))
-        .rev()
-        .find(|end| rest.is_char_boundary(*end))
-        .unwrap_or(0);
     at..at + end
+}
+
+/// Returns the part of a text after `at` that may be a command.
+fn part_after(text: &str, at: usize) -> &str {
+    let end = text.floor_char_boundary(at.saturating_add(COMMAND_BYTES));
+    text.get(at..end).unwrap_or_default()
 }
 
 /// Returns the place of the command that a mark at `at` shows: a code block, a code span, a prompt or
 /// an indentation. A blank or a sign may be before the mark.
 pub(super) fn marked_command(text: &str, at: usize) -> Range<usize> {
-    let marked = text.get(at..).unwrap_or_default();
+    let marked = part_after(text, at);
     let rest = marked.trim_start_matches([' ', '\t', '\r', '\n', '(', ':', '>']);
     let length = if rest.starts_with(FENCE) {
         rest.find('\n').map_or(rest.len(), |line_end| line_end + 1)
