@@ -124,18 +124,19 @@ impl<'s> Members<'s> {
                 let tags = from.numbers()?;
                 let starts = from.numbers()?;
                 let tag = prepared::tag(key).to_le_bytes();
-                let candidates = tags.iter().zip(starts).filter(|(other, _)| **other == tag);
-                candidates
-                    .filter_map(|(_, start)| {
-                        let mut member = Reader(from.0.get(u32::from_le_bytes(*start) as usize..)?);
-                        let (name, _) = prepared::read_key(&mut member, prepared_texts())?;
-                        if name == key {
-                            Value::from_prepared(&mut member)
-                        } else {
-                            None
-                        }
-                    })
-                    .next()
+                let mut next = 0;
+                // Most keys that are asked for do not exist: the loop reads only tags for them.
+                loop {
+                    let tags = tags.get(next..)?;
+                    let index = next + tags.iter().position(|other| *other == tag)?;
+                    let start = u32::from_le_bytes(*starts.get(index)?) as usize;
+                    let mut member = Reader(from.0.get(start..)?);
+                    let (name, _) = prepared::read_key(&mut member, prepared_texts())?;
+                    if name == key {
+                        return Value::from_prepared(&mut member);
+                    }
+                    next = index + 1;
+                }
             }
         }
     }
