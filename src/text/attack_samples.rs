@@ -20,8 +20,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use line::{Line, Literals};
-pub(super) use names::names_action;
-use names::{is_inert, is_regex, is_search_phrase};
+pub(super) use names::{is_inert, names_action};
+use names::{is_regex, is_search_phrase};
 use quotation::find_quotations;
 use table::Table;
 
@@ -35,6 +35,10 @@ const BETWEEN: usize = 48;
 const PHRASES: usize = 3;
 /// Beginnings of regexes that are a line by themselves.
 const REGEX_STARTS: [char; 3] = ['(', '^', '\\'];
+/// What files have one of per line.
+const ANNOUNCED: [&str; 8] = [
+    "phrase", "pattern", "term", "string", "regex", "rule", "keyword", "entry",
+];
 /// Maximum number of enclosing lines, by indentation, that are tracked for a line.
 const DEPTH: usize = 64;
 
@@ -124,6 +128,8 @@ struct Finder<'t> {
     /// Consecutive search phrases in a list whose name does not mark it as samples.
     phrases: Vec<Range<usize>>,
     literals: Literals,
+    /// Whether a line said that each of those after it has one phrase.
+    has_phrase_lines: bool,
 }
 
 /// The line of code before the current one.
@@ -193,6 +199,12 @@ impl<'t> Finder<'t> {
         // A list of regexes.
         let content = line.text.trim();
         if content.starts_with(REGEX_STARTS) && is_regex(content) && is_inert(content, true) {
+            let start = line.start + line.text.len() - line.text.trim_start().len();
+            self.spans.push(start..start + content.len());
+            return;
+        }
+        self.has_phrase_lines |= announces_phrases(content);
+        if self.has_phrase_lines && is_inert(content, false) && is_search_phrase(content) {
             let start = line.start + line.text.len() - line.text.trim_start().len();
             self.spans.push(start..start + content.len());
             return;
@@ -303,6 +315,14 @@ impl<'t> Finder<'t> {
         }
         self.phrases.clear();
     }
+}
+
+/// Reports whether a line says that each line has one phrase: `# one pattern per line`.
+fn announces_phrases(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ANNOUNCED
+        .iter()
+        .any(|unit| line.contains(&format!("one {unit} per line")))
 }
 
 #[cfg(test)]

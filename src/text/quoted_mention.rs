@@ -9,6 +9,7 @@ use memchr::{memrchr, memrchr_iter};
 
 use super::cut;
 
+mod prompts;
 mod quotations;
 mod records;
 mod without;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::names::{is_output, is_regex, names_samples};
+use super::names::{is_output, is_regex, is_slashed_regex, names_samples};
 
 /// Maximum length of a line that is read, in bytes; a longer one is not code written by a person.
 const LINE_BYTES: usize = 4000;
@@ -238,7 +238,10 @@ impl<'t> Scan<'_, 't> {
             .unwrap_or_default();
         let is_opening = match mark {
             '\'' => word.is_empty() || is_prefix(word),
-            '/' => before.trim_end().ends_with(['(', ',', '=', ':', '[']) && !self.in_comment,
+            '/' => {
+                let head = before.trim_end();
+                (head.is_empty() || head.ends_with(['(', ',', '=', ':', '['])) && !self.in_comment
+            }
             '"' | '`' => true,
             _ => false,
         };
@@ -257,7 +260,7 @@ impl<'t> Scan<'_, 't> {
         let start = at + 1;
         let end = start + length;
         let after = text.get(end + 1..).unwrap_or_default();
-        if mark == '/' && !is_regex(content) {
+        if mark == '/' && !is_slashed_regex(content) {
             return next;
         }
         let is_key = after.trim_start().starts_with(':') && !after.trim_start().starts_with("::");
@@ -275,9 +278,8 @@ impl<'t> Scan<'_, 't> {
             self.line_content.literals.push(Literal {
                 span: self.line.start + start..self.line.start + end,
                 content,
-                is_regex: is_regex(content)
-                    && !self.in_comment
-                    && (mark == '/' || follows_code(head)),
+                is_regex: !self.in_comment
+                    && (mark == '/' || is_regex(content) && follows_code(head)),
                 is_value,
                 is_element: is_element && is_value,
                 is_searched_for,

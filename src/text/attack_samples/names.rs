@@ -159,7 +159,7 @@ pub(super) fn is_output(name: &str) -> bool {
 }
 
 /// Reports whether a text gives its reader nothing to do beyond its own words.
-pub(super) fn is_inert(content: &str, is_regex: bool) -> bool {
+pub(in crate::text) fn is_inert(content: &str, is_regex: bool) -> bool {
     if is_regex {
         // A regex names files and commands in order to find them.
         return content.len() <= REGEX_BYTES && !has_address(content) && !content.contains("://");
@@ -219,6 +219,18 @@ pub(super) fn is_regex(content: &str) -> bool {
     };
     // A sentence with a few marks in it is still a sentence.
     marks + alternatives >= MARKS.max(content.matches(' ').count() / WORDS_PER_MARK)
+}
+
+/// Reports whether a text between two slashes of code is a regex. A path has neither syntax of
+/// regexes nor alternatives.
+pub(super) fn is_slashed_regex(content: &str) -> bool {
+    let alternatives = content.split('(').skip(1).any(|group| {
+        group
+            .split(')')
+            .next()
+            .is_some_and(|group| group.contains('|'))
+    });
+    alternatives || REGEX_MARKS.iter().any(|mark| content.contains(mark))
 }
 
 /// Reports whether a text is written as programs compare it, rather than as a sentence.

@@ -6,12 +6,14 @@ use super::line::Line;
 use super::names::is_inert;
 
 /// Names of columns that contain samples.
-const SAMPLE: [&str; 18] = [
-    "sample", "example", "input", "prompt", "payload", "phrase", "pattern", "text", "string",
-    "query", "message", "trick", "variant", "body", "文本", "样本", "输入", "提示",
+const SAMPLE: [&str; 21] = [
+    "cue", "keyword", "wording", "sample", "example", "input", "prompt", "payload", "phrase",
+    "pattern", "text", "string", "query", "message", "trick", "variant", "body", "文本", "样本",
+    "输入", "提示",
 ];
 /// Names of columns that describe a sample or its outcome.
-const VERDICT: [&str; 32] = [
+const VERDICT: [&str; 33] = [
+    "gold",
     "techni",
     "trick",
     "attack",
@@ -60,9 +62,9 @@ impl<'t> Table<'t> {
         *self = Self::default();
     }
 
-    /// Reports whether the cells of its rows are separated by commas.
+    /// Reports whether the cells of its rows are separated as in prose, by commas or tabs.
     pub(super) fn has_commas(&self) -> bool {
-        self.separator == Some(',')
+        matches!(self.separator, Some(',' | '\t'))
     }
 
     /// Returns the cells of a row that are samples, or `None` for lines outside of tables of
@@ -78,9 +80,12 @@ impl<'t> Table<'t> {
         } else if is_rule(text) && previous.is_some_and(|header| is_header(header.split('|'))) {
             self.separator = Some('|');
             return Some(Vec::new());
-        } else if previous.is_none() && is_name_list(text) && is_header(text.split(',')) {
-            self.separator = Some(',');
-            return Some(Vec::new());
+        } else if previous.is_none() {
+            let header = text.trim_start_matches(['#', ' ']);
+            let separates =
+                |mark: &char| is_name_list(header, *mark) && is_header(header.split(*mark));
+            self.separator = [',', '\t'].into_iter().find(separates);
+            return self.separator.map(|_| Vec::new());
         }
         None
     }
@@ -96,9 +101,9 @@ fn is_rule(text: &str) -> bool {
 }
 
 /// Reports whether a line is a list of column names.
-fn is_name_list(text: &str) -> bool {
-    text.contains(',')
-        && text.split(',').all(|name| {
+fn is_name_list(text: &str, separator: char) -> bool {
+    text.contains(separator)
+        && text.split(separator).all(|name| {
             !name.is_empty()
                 && name
                     .chars()

@@ -22,6 +22,11 @@ const INDENT: usize = 4;
 const ITEM_NUMBER_BYTES: usize = 4;
 /// Maximum number of words of the name of a field.
 const FIELD_WORDS: usize = 3;
+/// Minimum numbers of links, and of titles, of a list of them.
+const LINKS: usize = 2;
+const NUMBERED_TITLES: usize = 3;
+/// Words before the numbers of titles.
+const NUMBERED: &str = "chapter ch ep episode lecture part session talk track video week";
 /// Elements of HTML around blocks.
 const BLOCKS: [&str; 2] = ["blockquote", "pre"];
 /// Marks that open and close alike, and whether a quotation may continue on the next line.
@@ -61,6 +66,10 @@ pub(super) enum Form {
     Indented,
     /// As an item of a list below a line that introduces it.
     Listed,
+    /// As the text of a link that is an item of a list of links.
+    Link,
+    /// As a title in a program of talks or a list of episodes.
+    Title,
 }
 
 /// Returns the quotations of a text, in no particular order.
@@ -71,6 +80,7 @@ pub(super) fn find_quotations(text: &str) -> Vec<Quotation> {
     add_alike(text, &mut found);
     add_pairs(text, &mut found);
     add_elements(text, &mut found);
+    add_titles(text, &mut found);
     found.truncate(MAX_QUOTATIONS);
     found
 }
@@ -376,6 +386,92 @@ fn is_apostrophe(text: &str, at: usize) -> bool {
     let tail = text.get(at..).unwrap_or_default();
     text.get(..at).is_some_and(|head| head.ends_with(is_letter))
         && tail.chars().nth(1).is_some_and(is_letter)
+}
+
+/// Adds the texts of the links in lists of links, and the titles in programs and lists of episodes.
+fn add_titles(text: &str, found: &mut Vec<Quotation>) {
+    let mut links = Vec::new();
+    let mut titles = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let (indent, content) = (line.len() - line.trim_start().len(), line.trim());
+        let at = start + indent;
+        start += line.len();
+        if let Some(link) = is_item(content).then(|| link_text(content)).flatten() {
+            links.push((at + link.start..at + link.end, Form::Link));
+        } else if let Some(title) = title_after_number(content) {
+            titles.push((at + title.start..at + title.end, Form::Title));
+        }
+    }
+    let lists = [(links, LINKS), (titles, NUMBERED_TITLES)];
+    for (content, form) in lists
+        .into_iter()
+        .filter(|(list, min)| list.len() >= *min)
+        .flat_map(|(list, _)| list)
+        .take(MAX_OPENINGS)
+    {
+        found.push(Quotation {
+            outer: content.clone(),
+            content,
+            form,
+        });
+    }
+}
+
+/// Returns the text of the link that an item of a list begins with.
+fn link_text(item: &str) -> Option<Range<usize>> {
+    let begin = item.find(' ')? + 1;
+    let link = item.get(begin..)?.strip_prefix('[')?;
+    let (content, address) = link.split_once("](")?;
+    (address.starts_with("http") || address.starts_with(['/', '#']))
+        .then(|| begin + 1..begin + 1 + content.len())
+}
+
+/// Returns the title in a line that begins with a time or a number: `09:30  …`, `Ep. 3 – …`,
+/// `2. …  4:05`.
+fn title_after_number(line: &str) -> Option<Range<usize>> {
+    let first = line.split(|c: char| !c.is_alphabetic()).next()?;
+    let is_numbered = NUMBERED
+        .split_ascii_whitespace()
+        .any(|word| first.eq_ignore_ascii_case(word));
+    let number = line
+        .get(first.len()..)?
+        .trim_start_matches(|c: char| !c.is_alphanumeric());
+    let digits = number.len()
+        - number
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .len();
+    let rest = number.get(digits..)?;
+    let rest = if is_numbered && digits > 0
+        || first.is_empty() && rest.starts_with(['.', ')']) && ends_with_duration(line)
+    {
+        rest
+    } else if first.is_empty() && digits > 0 {
+        // A time.
+        let minutes = rest.strip_prefix([':', '.'])?;
+        let digits = minutes.bytes().take_while(u8::is_ascii_digit).count();
+        minutes.get(digits..).filter(|_| digits == 2)?
+    } else {
+        return None;
+    };
+    let begin = line.len()
+        - rest
+            .trim_start_matches(|c: char| !c.is_alphanumeric())
+            .len();
+    let title = line.get(begin..)?;
+    let title = title.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    let end = title.find([':', '(', '\u{2013}', '\u{2014}', '?', '!', '"']);
+    let title = title.get(..end.unwrap_or(title.len()))?.trim_end();
+    (!title.is_empty()).then(|| begin..begin + title.len())
+}
+
+/// Reports whether a line ends with minutes and seconds.
+fn ends_with_duration(line: &str) -> bool {
+    let last = line.split_whitespace().next_back().unwrap_or_default();
+    last.split_once(':').is_some_and(|(minutes, seconds)| {
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        !minutes.is_empty() && seconds.len() == 2 && is_number(minutes) && is_number(seconds)
+    })
 }
 
 /// Adds the contents of elements of HTML around examples and quotations.
