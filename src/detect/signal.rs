@@ -46,6 +46,9 @@ pub struct Phrase {
     pub harmful_command: bool,
     /// Whether the phrase does not count after a negation.
     pub negatable: bool,
+    /// Words in lower case: the phrase does not count if one of them is in it, or near it on its
+    /// line.
+    pub without: Vec<String>,
     pub(super) search: search::Spec,
 }
 
@@ -239,6 +242,7 @@ fn phrase(table: &Table<'_>) -> Option<Phrase> {
         orders_command,
         harmful_command: table.boolean("harmful_command").unwrap_or(false),
         negatable: table.boolean("negatable").unwrap_or(false),
+        without: table.values("without"),
         search: search_spec.ok().filter(|_| valid)?,
     })
 }

@@ -4,7 +4,7 @@ mod around_anchors;
 
 use std::ops::Range;
 
-use super::negation::{is_negated, is_reported};
+use super::negation::{has_near, is_negated, is_reported};
 use super::reachable::ReachableSums;
 use super::window::{Event, sort, windows};
 use super::wording::{Model, is_english};
@@ -34,6 +34,8 @@ pub(in crate::detect) struct Signals {
     harmful_phrases: Vec<usize>,
     /// Phrases that do not count after a negation.
     negatable_phrases: Vec<usize>,
+    /// Phrases that do not count beside certain words, and these words.
+    excluding_words: Vec<(usize, Vec<String>)>,
     sums: Vec<SumRule>,
     /// The model of wording, if a rule uses it.
     wording: Option<Wording>,
@@ -114,6 +116,7 @@ impl Signals {
         let mut command_phrases = Vec::new();
         let mut harmful_phrases = Vec::new();
         let mut negatable_phrases = Vec::new();
+        let mut excluding_words = Vec::new();
         let mut wording_specs = Vec::new();
         let mut sum_specs: Vec<(usize, &Sum)> = Vec::new();
         let mut intents: Vec<&'s str> = Vec::new();
@@ -145,6 +148,9 @@ impl Signals {
                     }
                     if phrase.negatable {
                         negatable_phrases.push(weights.len());
+                    }
+                    if !phrase.without.is_empty() {
+                        excluding_words.push((weights.len(), phrase.without.clone()));
                     }
                     let phrases = if class == Class::Anchor {
                         &mut *phrases
@@ -188,6 +194,7 @@ impl Signals {
             command_phrases,
             harmful_phrases,
             negatable_phrases,
+            excluding_words,
             sums,
             wording,
         }
@@ -280,6 +287,13 @@ impl Signals {
             return None;
         }
         if *weight > 0 && !everywhere && is_reported(text, span.start) {
+            return None;
+        }
+        let words = self
+            .excluding_words
+            .iter()
+            .find(|(excluding, _)| *excluding == phrase);
+        if words.is_some_and(|(_, words)| !everywhere && has_near(text, &span, words)) {
             return None;
         }
         let must_be_harmful = self.harmful_phrases.contains(&phrase);

@@ -66,7 +66,18 @@ pub(super) fn marked_command(text: &str, at: usize) -> Range<usize> {
             .find(|prompt| rest.starts_with(**prompt))
             .map_or(0, |prompt| prompt.len())
     };
+    if length == 0 && begins_like_sentence(rest) {
+        return at..at;
+    }
     command(text, at + marked.len() - rest.len() + length)
+}
+
+/// Reports whether a text begins with a word of a sentence: a capital letter and small ones only. An
+/// error message in an indented line is no command.
+fn begins_like_sentence(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let rest = word.strip_prefix(|c: char| c.is_ascii_uppercase());
+    rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 #[cfg(test)]
@@ -94,6 +105,13 @@ mod tests {
             ("First:", "\n\n```sh\nrm -rf ~\n```\n", "rm -rf ~\n"),
             ("First:", "\n\n    rm -rf ~\nThen", "rm -rf ~"),
             ("First:\n", "$ rm -rf ~\nThen", "rm -rf ~"),
+            ("First:\n", "$ Rm -rf ~\nThen", "Rm -rf ~"),
+            ("Error:", "\n\n    Permissions of ~/.ssh are too open.", ""),
+            (
+                "First:",
+                "\n\n    Remove-Item ~/.ssh\nThen",
+                "Remove-Item ~/.ssh",
+            ),
         ] {
             let text = format!("{before}{marked}");
             assert_eq!(&text[marked_command(&text, before.len())], said);
