@@ -51,9 +51,9 @@ const CONCEALED_LETTERS: usize = 8;
 /// strike over the same characters).
 const OVERWRITTEN: usize = 8;
 /// Minimum number of consecutive words of at least three styled letters, and of letters in them.
-/// Fewer may be symbols, East Asian abbreviations or the heading of a post.
-const STYLED_WORDS: usize = 6;
-const STYLED_LETTERS: usize = 24;
+/// Fewer may be symbols, East Asian abbreviations or a sentence of a post.
+const STYLED_WORDS: usize = 10;
+const STYLED_LETTERS: usize = 40;
 /// Minimum number of spaces in a terminal string that is prose.
 const PROSE_SPACES: usize = 4;
 
