@@ -116,9 +116,12 @@ static VALUED_BY_FD: WordSet = WordSet::new(
     "-t --type -d --max-depth --min-depth --exact-depth -E --exclude -c --color -j --threads \
      --format",
 );
-/// Options of `fd` whose value excludes files.
-static FILTERS_OF_FD: WordSet = WordSet::new(
-    "-e --extension -S --size -o --owner --changed-within --changed-before --newer --older --and",
+/// Options of `fd` whose value excludes files by name.
+static NAMES_OF_FD: WordSet = WordSet::new("-e --extension --and");
+/// Options of `fd` whose value excludes files by age, size or owner.
+static PROPERTIES_OF_FD: WordSet = WordSet::new(
+    "-S --size -o --owner --changed-within --changed-before --newer --older --change-newer-than \
+     --change-older-than",
 );
 /// Patterns of `fd` that match every name.
 const ANY_NAME: [&str; 5] = [".", ".*", "", "^", "*"];
@@ -134,13 +137,19 @@ pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
     let mut folders = Vec::new();
     let mut operands = Vec::new();
     let mut is_filtered = false;
+    let mut has_property = false;
     let mut fields = search.iter();
     while let Some(field) = fields.next() {
         let name = field.text.split('=').next().unwrap_or_default();
-        is_filtered |= FILTERS_OF_FD.contains(&name);
+        is_filtered |= NAMES_OF_FD.contains(&name);
+        has_property |= PROPERTIES_OF_FD.contains(&name);
         match field.text.as_str() {
             "--search-path" | "--base-directory" | "-C" => folders.extend(fields.next().cloned()),
-            option if VALUED_BY_FD.contains(&option) || FILTERS_OF_FD.contains(&option) => {
+            option
+                if VALUED_BY_FD.contains(&option)
+                    || NAMES_OF_FD.contains(&option)
+                    || PROPERTIES_OF_FD.contains(&option) =>
+            {
                 fields.next();
             }
             option if option.starts_with('-') && option.len() > 1 => {}
@@ -157,6 +166,9 @@ pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
     }
     if is_filtered {
         folders.extend(["-name", "?"].map(Field::plain));
+    }
+    if has_property {
+        folders.extend(["-mtime", "?"].map(Field::plain));
     }
     folders.extend_from_slice(command);
     folders

@@ -57,6 +57,24 @@ pub(super) fn printed_text(program: &str, arguments: &[Field]) -> Option<String>
     (!out.is_empty()).then_some(out)
 }
 
+/// Returns the file that an awk script without input writes a literal text to, and the text: `BEGIN {
+/// print "…" > "file" }`.
+pub(super) fn written_by_awk(arguments: &[Field]) -> Option<(String, String)> {
+    let script = arguments.iter().find(|f| f.text.contains("BEGIN"))?;
+    let code = Some(script.text.as_str()).filter(|code| code.len() <= MAX_CODE)?;
+    let (_, printed) = code.split_once("print")?;
+    let printed = printed.trim_start_matches(['f', ' ', '(', '\t']);
+    let (text, rest) = quote::split_unescaped(printed.strip_prefix('"')?, '"')?;
+    let target = rest
+        .trim_start_matches([')', ' ', '\t'])
+        .strip_prefix('>')?;
+    let target = target
+        .trim_start_matches(['>', ' ', '\t'])
+        .strip_prefix('"')?;
+    let (name, _) = quote::split_unescaped(target, '"')?;
+    Some((name.to_owned(), quote::decode_escapes(text) + "\n"))
+}
+
 /// Returns joined string literals and the text after them; `None` if more than literals is printed.
 fn literals(mut rest: &str) -> Option<(String, &str)> {
     let mut out = String::new();

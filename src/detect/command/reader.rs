@@ -56,6 +56,8 @@ pub(super) struct Reader<'w> {
     active_functions: Vec<String>,
     /// The folder that a `cd` changed to.
     pub(super) folder: Option<String>,
+    /// The file that `exec` opened a descriptor for.
+    open_file: Option<String>,
     /// Links made by earlier commands, and their targets.
     pub(super) links: Vec<(String, String)>,
     pub(super) location: Location,
@@ -502,10 +504,18 @@ impl<'w> Reader<'w> {
                     {
                         facts.sends |= out.taint;
                     }
+                    if facts.program == "exec" {
+                        self.open_file = Some(target.text.clone());
+                    }
                     if *flow == Flow::Append {
                         self.append_file(&target.text, out.clone());
                     } else {
                         self.keep_file(&target.text, out.clone());
+                    }
+                }
+                Flow::Duplicate if target.text.parse().is_ok_and(|number: u32| number > 2) => {
+                    if let Some(name) = self.open_file.clone() {
+                        self.append_file(&name, out.clone());
                     }
                 }
                 Flow::Read | Flow::Here | Flow::Duplicate => {}

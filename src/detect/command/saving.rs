@@ -2,6 +2,7 @@
 //! output.
 
 use super::facts::{self, Facts};
+use super::one_liners;
 use super::options;
 use super::quote;
 use super::reader::Reader;
@@ -87,6 +88,11 @@ impl Reader<'_> {
             "dd" => {
                 if let Some(target) = arguments.iter().find_map(|a| a.text.strip_prefix("of=")) {
                     self.keep_file(target, input.clone());
+                }
+            }
+            "awk" | "gawk" | "mawk" | "nawk" => {
+                if let Some((name, text)) = one_liners::written_by_awk(arguments) {
+                    self.keep_file(&name, Value::text(text));
                 }
             }
             "sed" | "gsed" => self.edit_in_place(arguments),

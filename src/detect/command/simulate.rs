@@ -15,11 +15,12 @@ use super::value::{Field, Value, join_words};
 const MAX_TEXT: usize = 256 * 1024;
 
 /// Programs whose output can be computed.
-const MAKERS: [&str; 41] = [
+const MAKERS: [&str; 47] = [
     "echo", "printf", "cat", "tee", "head", "tail", "sort", "uniq", "tac", "fold", "nl", "less",
     "more", "pv", "paste", "unbuffer", "rev", "base64", "gbase64", "basenc", "base32", "openssl",
     "xxd", "tr", "cut", "sed", "true", "false", ":", "test", "[", "sleep", "unset", "cd", "set",
-    "export", "find", "dd", "pidof", "pgrep", "ls",
+    "export", "find", "dd", "pidof", "pgrep", "ls", "expr", "dirname", "basename", "getent",
+    "realpath", "readlink",
 ];
 
 /// Returns the output of `program`, if it can be computed.
@@ -134,6 +135,14 @@ pub(super) fn output(
         "xxd" if arguments.iter().any(|f| f.text.starts_with("-r")) || has_flag(&["-revert"]) => {
             hex_text(&input_text(&[])?)
         }
+        "expr" => substring(&operands),
+        "dirname" => operands.first().map(|path| dirname(path)),
+        "basename" => operands
+            .first()
+            .and_then(|path| path.trim_end_matches('/').rsplit('/').next())
+            .map(str::to_owned),
+        "getent" => account(&operands),
+        "realpath" | "readlink" => operands.last().map(|path| (*path).to_owned()),
         "tr" => tr(&input_text(&[])?, arguments),
         "cut" => cut(&input_text(&[])?, arguments),
         "sed" => {
@@ -147,6 +156,42 @@ pub(super) fn output(
     result
         .filter(|text| text.len() <= MAX_TEXT)
         .map(Value::text)
+}
+
+/// Returns the output of `expr substr TEXT POSITION LENGTH`; a home is written out, so that a slash can
+/// be cut out of it.
+fn substring(operands: &[&str]) -> Option<String> {
+    let ["substr", text, position, length] = operands else {
+        return None;
+    };
+    let text = text.replacen('~', "/home/user", 1);
+    let position: usize = position.parse().ok()?;
+    let length = length.parse().ok()?;
+    let chars = text.chars().skip(position.checked_sub(1)?);
+    Some(chars.take(length).collect())
+}
+
+/// Returns the folder that a path is in; that of a home has the homes of all users.
+fn dirname(path: &str) -> String {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((folder, _)) => folder.to_owned(),
+        None if path.starts_with('~') => "/home".to_owned(),
+        None => ".".to_owned(),
+    }
+}
+
+/// Returns the line of an account that `getent passwd NAME` prints.
+fn account(operands: &[&str]) -> Option<String> {
+    let ["passwd", name] = operands else {
+        return None;
+    };
+    let home = if matches!(*name, "root" | "0") {
+        "/root"
+    } else {
+        "/home/user"
+    };
+    Some(format!("{name}:x:1000:1000::{home}:/bin/sh\n"))
 }
 
 fn echo(arguments: &[Field]) -> String {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::facts::{Behaviour, Facts};
 use super::quote;
 use super::reader::Reader;
 use super::term::Term;
@@ -44,12 +45,30 @@ type Variables = HashMap<String, String>;
 /// Reports whether an interpreter runs Tcl.
 pub(super) fn is_tcl(program: &str) -> bool {
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    matches!(name, "tclsh" | "wish" | "expect" | "jimsh")
+    matches!(name, "tclsh" | "wish" | "expect" | "jimsh" | "itclsh")
+}
+
+/// Reports whether a script opens a connection, and has a shell or itself run lines that are read.
+fn runs_what_a_socket_sends(text: &str) -> bool {
+    let Some((_, rest)) = text.split_once("[socket ") else {
+        return false;
+    };
+    rest.contains("gets ")
+        && ["exec ", "eval ", "uplevel "].iter().any(|command| {
+            let mut calls = rest.split(command).skip(1);
+            calls.any(|call| {
+                let line = call.split(['\n', ';', '}']).next().unwrap_or_default();
+                line.contains(['$', '['])
+            })
+        })
 }
 
 impl Reader<'_> {
     /// Reads a Tcl script.
     pub(super) fn read_tcl(&mut self, text: &str) {
+        if runs_what_a_socket_sends(text) {
+            self.facts.push(Facts::new(Behaviour::ReverseShell));
+        }
         self.read_tcl_script(text, &mut Variables::new(), 0);
     }
 
@@ -121,6 +140,12 @@ impl Reader<'_> {
                 self.read_tcl_script(&script, variables, nested);
             }
             "file" => self.read_tcl_file(arguments),
+            "foreach" => {
+                if let [name, list, body] = arguments {
+                    variables.insert(name.text.clone(), list.text.clone());
+                    self.read_tcl_script(&body.text, variables, nested);
+                }
+            }
             "set" | "append" => {
                 if let [variable, values @ ..] = arguments
                     && !values.is_empty()
@@ -291,6 +316,12 @@ impl<'t> Scan<'t, '_> {
                     list if list.starts_with("list ") => {
                         self.push_value(list.trim_start_matches("list "), &mut text)
                     }
+                    // A pattern stands for the files that it fits.
+                    script if script.starts_with("glob ") => {
+                        let pattern = script.rsplit(' ').next().unwrap_or_default();
+                        let pattern = self.with_values(pattern);
+                        self.push_value(&pattern, &mut text);
+                    }
                     script => self.nested_scripts.push(script),
                 },
                 b'$' => self.read_variable(&mut text),
@@ -306,6 +337,16 @@ impl<'t> Scan<'t, '_> {
             braced: false,
             expands,
         }
+    }
+
+    /// Returns a word with the variable at its start replaced by its value.
+    fn with_values(&self, word: &str) -> String {
+        let Some(rest) = word.strip_prefix('$') else {
+            return word.to_owned();
+        };
+        let (name, rest) = quote::split_name(rest);
+        let value = self.variables.get(name).map_or("", String::as_str);
+        format!("{value}{rest}")
     }
 
     /// Adds the value that a word refers to.

@@ -131,6 +131,17 @@ fn what_programs_hand_to_a_shell_is_read() {
         "echo 'rm -rf /tmp/x' > a.sh; sh a.sh",
         "cat > a.sh <<E\nrm -rf /tmp/x\nE\n. ./a.sh",
         "sudo -s 'rm -rf /tmp/x'",
+        "readarray -d , -t q <<< 'rm,-rf,/tmp/x,y'; \"${q[@]:0:3}\"",
+        "set -A k rm -rf /tmp/x; \"${k[@]}\"",
+        "set c rm -rf /tmp/x; $c",
+        "exec 3> a.sh; echo 'rm -rf /tmp/x' >&3; exec 3>&-; . ./a.sh",
+        "awk 'BEGIN{print \"rm -rf /tmp/x\" > \"a.sh\"}'; sh a.sh",
+        "echo 'rm -rf /tmp/x' > a.sh; sh /proc/self/cwd/a.sh",
+        "rm -rf \"$(expr substr \"$HOME\" 1 1)tmp/x\"",
+        "rm -rf \"${HOME[1]}tmp/x\"",
+        "jimsh -e 'if {1} {exec rm -rf /tmp/x}'",
+        "tclsh <<< 'proc c {d} {foreach f [glob $d/x] {exec rm -rf $f}}; c /tmp'",
+        "rm\u{2800}-rf\u{2800}/tmp/x",
     ] {
         assert_reads_as(text, "rm -rf /tmp/x");
     }

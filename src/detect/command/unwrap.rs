@@ -46,6 +46,11 @@ impl Reader<'_> {
             fields = self.resolve_links(fields);
         }
         let mut from = 0;
+        let with_listed =
+            xargs::with_listed_files(&fields, &context.input, |name| self.file_content(name));
+        if let Some(listed) = with_listed {
+            fields = listed.into();
+        }
         for _ in 0..MAX_LAYERS {
             if !self.spend_command() {
                 return Value::unknown(Taint::NONE);
@@ -350,8 +355,21 @@ impl Reader<'_> {
                         }
                     }
                 }
-                if program == "set" && arguments.first().is_some_and(|f| f.text == "--") {
-                    self.set_positional(arguments.get(1..).unwrap_or_default());
+                match arguments {
+                    [flag, values @ ..] if program == "set" && flag.text == "--" => {
+                        self.set_positional(values);
+                    }
+                    // ksh and zsh set a list so, fish a variable.
+                    [flag, name, values @ ..]
+                        if program == "set" && matches!(flag.text.as_str(), "-A" | "-g" | "-l") =>
+                    {
+                        self.assign_words(&name.text, values);
+                    }
+                    [name, values @ ..] if program == "set" && !values.is_empty() => {
+                        let text = join_words(values);
+                        self.assign_words(&name.text, &[Field::plain(&text)]);
+                    }
+                    _ => {}
                 }
             }
             "hash" => {
@@ -392,6 +410,18 @@ impl Reader<'_> {
             _ => return None,
         }
         None
+    }
+}
+
+impl Reader<'_> {
+    /// Sets a variable to a list of words, if it has a valid name.
+    fn assign_words(&mut self, name: &str, words: &[Field]) {
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if is_name {
+            let items = words.iter().map(|word| word.text.clone()).collect();
+            self.assign(name, Value::list(items));
+        }
     }
 }
 

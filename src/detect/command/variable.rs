@@ -28,6 +28,23 @@ const DEFAULTS: [(&str, &str); 12] = [
     ("IFS", " \t\n"),
 ];
 
+/// Returns the letter of a text at a position that is counted from 1, as zsh does.
+fn letter(text: &str, index: usize) -> Option<String> {
+    let text = text.replacen('~', "/home/user", 1);
+    text.chars().nth(index.checked_sub(1)?).map(String::from)
+}
+
+/// Returns the first item and the number of items of a slice of a list: `:1:2`.
+fn slice(operation: &str) -> Option<(usize, usize)> {
+    let range = operation.strip_prefix(':')?;
+    let (from, length) = range.split_once(':').unwrap_or((range, ""));
+    let length = match length.trim() {
+        "" => usize::MAX,
+        length => length.parse().ok()?,
+    };
+    Some((from.trim().parse().ok()?, length))
+}
+
 impl Reader<'_> {
     /// Returns the value of the text between `${` and `}`.
     pub(super) fn expand_variable(&mut self, inside: &str) -> Value {
@@ -73,7 +90,17 @@ impl Reader<'_> {
         {
             rest = after;
             if let Ok(index) = index.trim().parse::<usize>() {
-                value.items = value.items.get(index).cloned().into_iter().collect();
+                value.items = match value.items.as_slice() {
+                    // zsh counts the letters of a text from 1.
+                    [text] if index > 0 => letter(text, index).into_iter().collect(),
+                    items => items.get(index).cloned().into_iter().collect(),
+                };
+            } else if matches!(index, "@" | "*")
+                && let Some((from, length)) = slice(rest)
+            {
+                let items = value.items.into_iter().skip(from);
+                value.items = items.take(length).collect();
+                rest = "";
             } else if !matches!(index, "@" | "*")
                 && let Some(element) = self.variables.get(&format!("{name}[{index}]"))
             {

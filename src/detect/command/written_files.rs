@@ -181,6 +181,8 @@ impl Reader<'_> {
 
     /// Returns the same name for a file regardless of the folder from which the script names it.
     pub(super) fn file_key(&self, name: &str) -> String {
+        // The folder of the process itself.
+        let name = name.strip_prefix("/proc/self/cwd/").unwrap_or(name);
         let folder = self
             .folder
             .as_deref()

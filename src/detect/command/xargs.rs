@@ -99,6 +99,55 @@ pub(super) fn input_file(options: &[Field]) -> Option<String> {
     option_value(options, &["-a", "--arg-file"])
 }
 
+/// Maximum number of names of a list of files that are followed.
+const LISTED: usize = 64;
+
+/// Returns a command with the files as operands that it finds in a list: `rsync --files-from=LIST`,
+/// `tar -T LIST`, `zip -@`, `cpio -o`; `None` if it takes none, or the list is not known.
+pub(super) fn with_listed_files(
+    fields: &[Field],
+    input: &Value,
+    file: impl Fn(&str) -> Option<Value>,
+) -> Option<Vec<Field>> {
+    let (program, arguments) = fields.split_first()?;
+    let has = |fits: fn(&str) -> bool| arguments.iter().any(|field| fits(&field.text));
+    let program = program.text.rsplit('/').next().unwrap_or_default();
+    let list = match program {
+        "rsync" | "rclone" => option_value(arguments, &["--files-from"])?,
+        "tar" | "gtar" | "bsdtar" => option_value(arguments, &["--files-from", "-T"])?,
+        "zip" if has(|text| text == "-@") => "-".to_owned(),
+        "cpio" if has(|text| text == "--create" || short_has(text, 'o')) => "-".to_owned(),
+        "pax" if has(|text| short_has(text, 'w')) => "-".to_owned(),
+        _ => return None,
+    };
+    let list = if list == "-" {
+        input.clone()
+    } else {
+        file(&list)?
+    };
+    let text = list.as_text()?;
+    let from_root = program == "rsync" && has(|text| text == "/");
+    let names = text.split(['\n', '\0']).filter(|name| !name.is_empty());
+    let names = names.take(LISTED).map(|name| {
+        if from_root && !name.starts_with('/') {
+            Field::plain(&format!("/{name}"))
+        } else {
+            Field::plain(name)
+        }
+    });
+    let mut fields = fields.to_vec();
+    // The last operand of `rsync` is its target; the first one of the others may be an archive.
+    let place = if program == "rsync" { 1 } else { fields.len() };
+    fields.splice(place..place, names);
+    Some(fields)
+}
+
+/// Reports whether a word consists of short options, this one among them.
+fn short_has(text: &str, option: char) -> bool {
+    text.strip_prefix('-')
+        .is_some_and(|letters| !letters.starts_with('-') && letters.contains(option))
+}
+
 fn option_value(options: &[Field], flags: &[&str]) -> Option<String> {
     options
         .iter()
