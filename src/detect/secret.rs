@@ -15,6 +15,7 @@ mod engine;
 mod escape;
 mod fingerprint;
 mod guarded_values;
+mod host_label;
 mod mirror;
 mod name;
 mod pieces;

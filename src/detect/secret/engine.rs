@@ -28,6 +28,7 @@ pub(super) struct Secrets {
     guarded: Option<usize>,
     from_other_server: Option<usize>,
     returned: Option<usize>,
+    host_label: Option<usize>,
     unread: Option<usize>,
 }
 
@@ -87,6 +88,7 @@ impl Secrets {
             guarded: rule_where(|spec| spec.guarded),
             from_other_server: rule_where(|spec| spec.from_other_server),
             returned: rule_where(|spec| spec.returned),
+            host_label: rule_where(|spec| spec.host_label),
             unread: rule_where(|spec| spec.unread),
         })
     }

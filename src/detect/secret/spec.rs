@@ -20,6 +20,8 @@ pub struct Spec {
     pub from_other_server: bool,
     /// Whether to find values that are returned to the server that sent them.
     pub returned: bool,
+    /// Whether to find encoded data in the names of hosts.
+    pub host_label: bool,
     /// Whether to report compressed data that is too large to be unpacked.
     pub unread: bool,
 }
@@ -41,11 +43,12 @@ impl Spec {
 type Set = fn(&mut Spec);
 
 /// Values of `find.secret.is`.
-const WAYS: [(&str, Set); 5] = [
+const WAYS: [(&str, Set); 6] = [
     ("named", |spec| spec.named = true),
     ("own", |spec| spec.guarded = true),
     ("elsewhere", |spec| spec.from_other_server = true),
     ("returned", |spec| spec.returned = true),
+    ("host-label", |spec| spec.host_label = true),
     ("unread", |spec| spec.unread = true),
 ];
 

@@ -12,6 +12,7 @@ use crate::detect::secret::context::{
 };
 use crate::detect::secret::decode;
 use crate::detect::secret::escape;
+use crate::detect::secret::host_label;
 use crate::detect::secret::mirror;
 use crate::detect::secret::name::is_unrelated;
 use crate::detect::secret::pieces::{self, begins_word, literal_start};
@@ -91,6 +92,11 @@ impl<'s> Search<'s> {
     ) {
         self.scan_view(text, facts, reading, 0, &|span| span, locate);
         if self.place.direction() == Direction::Outbound {
+            if let Some(rule) = self.secrets.host_label {
+                for span in host_label::encoded_labels(text) {
+                    self.report(rule, locate(span), reading, "");
+                }
+            }
             let spelled_out = separated::separated_passages(text)
                 .into_iter()
                 .map(|passage| (passage, "separated", DEPTH));
