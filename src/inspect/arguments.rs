@@ -347,6 +347,14 @@ impl<'m> Units<'m> {
         let mut covered = frame.covered;
         let listed = names::is_plural(last_name(&frame.argument)) && !frame.listed;
         self.steps(frame, &elements);
+        if let (false, Some(node)) = (frame.scope.stored, frame.node) {
+            if let Some(text) = pairs::listed_pair(&elements) {
+                self.add_joined(text, &frame.argument, ReadAs::Text, node);
+            }
+            if let Some(path) = base_path::segments(last_name(&frame.argument), &elements) {
+                self.add_joined(path, &frame.argument, ReadAs::Path, node);
+            }
+        }
         if let (Head::Code, false, Some(node)) = (frame.head, covered, frame.node) {
             let lines: Vec<Cow<'_, str>> =
                 elements.iter().filter_map(|value| value.str()).collect();

@@ -268,6 +268,8 @@ fn strip_component_ends(text: &str) -> Option<String> {
     let mut changed = false;
     // Three dots after a name are a name.
     let mut only_dots = true;
+    let is_repeated =
+        text.starts_with("..") || text.matches("....").count() > 1 || text.contains("//");
     for part in text.split_inclusive(['/', '\\']) {
         let (name, end) = match part.strip_suffix(['/', '\\']) {
             Some(name) => (name, part.get(name.len()..).unwrap_or_default()),
@@ -287,8 +289,10 @@ fn strip_component_ends(text: &str) -> Option<String> {
             ".." | "." => cut,
             "[.][.]" | ".[.]" | "[.]." | ".?" | "?." | ". ." if !end.is_empty() => "..",
             // On Windows, a name ends where its trailing dots and spaces begin.
-            // Some systems read three dots as two steps up; four are two with one removed.
-            dots if (dots.len() > 3 || dots.len() == 3 && !end.is_empty() && only_dots)
+            // Some systems read three dots as two steps up; four are two with one removed, which
+            // leaves a separator or another step behind. A single folder may have the name.
+            dots if (dots.len() > 3 && is_repeated
+                || dots.len() == 3 && !end.is_empty() && only_dots)
                 && dots.bytes().all(|b| b == b'.') =>
             {
                 ".."

@@ -24,8 +24,17 @@ const RESOLVED_SCHEMES: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 static RETURN_PARAMETERS: WordSet = WordSet::new(
     "redirect_uri redirect_uris redirect_url redirecturi redirecturl callback callback_url \
      return_to return_url returnurl post_logout_redirect_uri post_logout_redirect_uris \
-     success_url cancel_url allowed_origins cors_origins web_origins allowed_callback_urls",
+     success_url cancel_url allowed_origins cors_origins web_origins allowed_callback_urls \
+     logout_url logout_urls allowed_logout_urls signout_url callback_urls return_urls \
+     allowed_return_urls allowed_redirect_uris allowed_redirect_urls acs_url \
+     assertion_consumer_service_url entity_id sp_entity_id audience initiate_login_uri slo_url \
+     homepage_url",
 );
+/// The URLs of the servers that an OpenAPI document describes.
+const DESCRIBED_SERVERS: &str = "servers.url";
+/// Ends of the names of documents, which no server computes.
+static DOCUMENTS: WordSet =
+    WordSet::new("md mdx markdown rst adoc asciidoc txt org ipynb yaml yml toml tex");
 /// Parameters that often hold a host instead of a URL.
 static HOST_PARAMETERS: WordSet = WordSet::new(
     "url uri u host target dest destination domain server proxy site feed endpoint addr",
@@ -78,6 +87,9 @@ impl UrlFacts {
         // A server calls the address that is registered with it for events.
         let is_hook = place.tool.is_some_and(registers_hook);
         let returns = !is_hook && place.outbound().argument.is_some_and(is_return);
+        if is_document(text) {
+            return facts;
+        }
         facts.examine(text, place, 0, HostOrigin::Trick, returns);
         // The whole URL is escaped: its receiver decodes the escapes first.
         if !text.contains("://") && text.contains("%3") {
@@ -408,11 +420,35 @@ fn letters(name: &str) -> impl Iterator<Item = u8> {
 
 /// Reports whether an argument names a URL that a browser is sent back to, which no server fetches.
 fn is_return(argument: &str) -> bool {
+    if argument == DESCRIBED_SERVERS {
+        return true;
+    }
     let last = argument.rsplit('.').next().unwrap_or(argument);
     last.len() <= 64
         && RETURN_PARAMETERS
             .iter()
             .any(|name| letters(name).eq(letters(last)))
+}
+
+/// Reports whether an address without a scheme is a relative path to a document (RFC 3986, section
+/// 4.2), rather than a host and a path: `docs.local/readme.md`.
+fn is_document(text: &str) -> bool {
+    let (path, _) = text.split_once('#').unwrap_or((text, ""));
+    let Some((folder, rest)) = path.split_once('/') else {
+        return false;
+    };
+    let end = rest
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.rsplit_once('.'));
+    let is_named = end.is_some_and(|(name, end)| !name.is_empty() && DOCUMENTS.contains(&end));
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    is_named
+        && folder.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && path.chars().all(|c| is_word(c) || c == '/')
+        && names::reach(folder) != Some(Reach::Metadata)
+        && folder.matches('.').count() < 3
+        && !folder.starts_with("127.")
 }
 
 /// Reports whether a tool registers an address to which events are sent, or sends a request itself.

@@ -95,7 +95,7 @@ pub(super) fn parse(text: &str) -> Option<ParsedUrl> {
             parsed.path_and_query = remaining.to_owned();
             return Some(parsed);
         }
-        scheme if SPECIAL.contains(&scheme) => {
+        scheme if is_special(scheme) => {
             odd |= slashes != 2 || remaining.starts_with('\\');
             HostOrigin::Standard
         }
@@ -201,6 +201,13 @@ impl ParsedUrl {
     }
 }
 
+/// Reports whether a host follows a scheme however many slashes there are: `git+http:` is `http:`
+/// for another program.
+fn is_special(scheme: &str) -> bool {
+    let last = scheme.rsplit('+').next().unwrap_or(scheme);
+    SPECIAL.contains(&last)
+}
+
 /// Splits `host:port`, `[v6]:port` or a bare IPv6 address into host and port.
 fn split_port(text: &str) -> (&str, Option<u16>) {
     if let Some(inner) = text.strip_prefix('[') {
@@ -287,6 +294,7 @@ mod tests {
             ("http://127。0。0。1/", "127.0.0.1", None),
             ("http://%31%32%37.0.0.1/", "127.0.0.1", None),
             ("view-source:http://127.0.0.1/", "127.0.0.1", None),
+            ("git+http:/127.0.0.1/x.git", "127.0.0.1", None),
             ("http://::1:80/", "::1", Some(80)),
             ("gopher://127.0.0.1:6379/_x", "127.0.0.1", Some(6379)),
         ] {

@@ -13,6 +13,8 @@ const FOLDER_BYTES: usize = 4096;
 const NAME_BYTES: usize = 1024;
 /// Maximum number of names of an object that are joined with its folder.
 const MAX_NAMES: usize = 8;
+/// Maximum number of parts of a path that is given as a list.
+const MAX_SEGMENTS: usize = 64;
 /// Names of members that contain a name in a folder. A member called a path may be the folder
 /// instead.
 const NAMES: [&str; 17] = [
@@ -33,6 +35,16 @@ const NAMES: [&str; 17] = [
     "targetname",
     "outputname",
     "asset",
+];
+/// Names of lists of the parts of a path.
+const SEGMENTS: [&str; 7] = [
+    "segments",
+    "pathsegments",
+    "parts",
+    "pathparts",
+    "components",
+    "pathcomponents",
+    "path",
 ];
 /// Folders in which a bare word also names a file.
 const SYSTEM: [&str; 6] = ["etc", "root", "proc", "boot", "dev", "var/spool"];
@@ -55,7 +67,13 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
     let found = folder(&is_base)
         .or_else(|| folder(&|key| matches!(plain(key).as_str(), "path" | "location")));
     let Some((folder_key, folder)) = found else {
-        return Vec::new();
+        // `entries: [{ "name": "../x" }]`: the folder is given elsewhere.
+        let climbing = members
+            .iter()
+            .filter(|(key, _)| fits(key) && names::head(key) != names::Head::Path)
+            .filter_map(|(_, value)| Some((*value, text(value)?.into_owned())))
+            .filter(|(_, name)| name.matches("../").count() > 1);
+        return climbing.take(MAX_NAMES).collect();
     };
     let names = members
         .iter()
@@ -73,6 +91,18 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
         .take(MAX_NAMES)
         .map(|(value, name)| (value, path(name)))
         .collect()
+}
+
+/// Returns the path that a list of its parts forms: `["..", "..", "etc", "shadow"]`.
+pub(super) fn segments(name: &str, elements: &[Value<'_>]) -> Option<String> {
+    let parts: Vec<Cow<'_, str>> = elements.iter().map_while(Value::str).collect();
+    let is_part =
+        |part: &Cow<'_, str>| part.len() <= NAME_BYTES && !part.contains(['/', '\n', ' ']);
+    let is_path = (2..=MAX_SEGMENTS).contains(&parts.len())
+        && parts.len() == elements.len()
+        && SEGMENTS.contains(&plain(name).as_str())
+        && parts.iter().all(is_part);
+    is_path.then(|| parts.join("/"))
 }
 
 /// Returns whether a text names a file in a folder: a bare word does so only in system folders and
@@ -157,12 +187,33 @@ mod tests {
                 "/etc/shadow",
             ),
             (r#""dir":"/./etc","file":"shadow""#, "/./etc/shadow"),
+            (
+                r#""name":"../../root/.ssh/authorized_keys","data":"x""#,
+                "../../root/.ssh/authorized_keys",
+            ),
             (r#""dir":"//etc/","file":"shadow""#, "//etc/shadow"),
             (r#""cwd":"C:\\work","file":"..\\..\\x""#, r"C:\work/..\..\x"),
         ] {
             let path = path(&format!("{{{object}}}"));
             assert_eq!(path.as_deref(), Some(wanted), "{object}");
         }
+    }
+
+    #[test]
+    fn parts_form_a_path() {
+        let joined = |name: &str, list: &str| {
+            let json = Json::parse(list.to_owned().into(), &ReadLimits::default()).unwrap();
+            let elements: Vec<Value<'_>> = json.root().elements().collect();
+            segments(name, &elements)
+        };
+        let parts = r#"["..", "..", "etc", "shadow"]"#;
+        assert_eq!(
+            joined("segments", parts).as_deref(),
+            Some("../../etc/shadow")
+        );
+        assert_eq!(joined("words", parts), None);
+        assert_eq!(joined("parts", r#"["a b", "c"]"#), None);
+        assert_eq!(joined("parts", r#"["a", 7]"#), None);
     }
 
     #[test]

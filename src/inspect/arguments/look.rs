@@ -236,14 +236,16 @@ pub(super) fn is_url(text: &str) -> bool {
     const ANY_SLASHES: [&str; 4] = ["http", "https", "ws", "wss"];
     const WRAPPERS: [&str; 5] = ["view-source", "jar", "feed", "url", "blob"];
     let lower = scheme.to_ascii_lowercase();
+    // `git+http:` is `http:` for another program.
+    let lower = lower.rsplit('+').next().unwrap_or(&lower);
     let host = || {
         rest.trim_start_matches(['/', '\\'])
             .contains(['.', ':', '/'])
             || rest.starts_with("localhost")
     };
     let start_fits = rest.starts_with("//")
-        || ANY_SLASHES.contains(&lower.as_str()) && host()
-        || WRAPPERS.contains(&lower.as_str()) && rest.contains(':');
+        || ANY_SLASHES.contains(&lower) && host()
+        || WRAPPERS.contains(&lower) && rest.contains(':');
     scheme_fits && start_fits && !rest.contains(char::is_whitespace) && text.len() < 4096
 }
 

@@ -27,8 +27,11 @@ const NAMES: [&str; 16] = [
     "settingname",
     "optionname",
 ];
-const VALUES: [&str; 9] = [
+const VALUES: [&str; 12] = [
     "value",
+    "newvalue",
+    "newval",
+    "newtext",
     "val",
     "text",
     "secretvalue",
@@ -59,6 +62,19 @@ pub(super) fn name_value_pair<'j>(
         && !name.contains(['\n', '=']);
     (name_fits && text.len() <= VALUE_BYTES)
         .then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))
+}
+
+/// Returns a list of two strings as one assignment, if the first one is a name: `["API_TOKEN", "…"]`.
+pub(super) fn listed_pair(elements: &[Value<'_>]) -> Option<String> {
+    let [name, value] = elements else { return None };
+    let (name, value) = (name.str()?, value.str()?);
+    let is_name = name.len() <= NAME_BYTES
+        && name.contains(['_', '-', '.'])
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    (is_name && value.len() <= VALUE_BYTES).then(|| format!("{name}=\"{value}\""))
 }
 
 /// Converts a key to lower case, without the characters that separate its words.

@@ -10,9 +10,12 @@ use super::{Frame, forms, last_name, look, names};
 const REFERENCES: usize = 64;
 /// Maximum length of a URL, in bytes.
 const ADDRESS_BYTES: usize = 2048;
-/// Text before a URL that a renderer fetches by itself: HTML, SVG, XInclude, CSS, document types,
-/// Markdown.
-const BEFORE: [&str; 10] = [
+/// Text before a URL that a renderer or a database fetches by itself: SPARQL, HTML, SVG, XInclude,
+/// CSS, document types, Markdown.
+const BEFORE: [&str; 13] = [
+    "service <",
+    "load <",
+    "from <",
     "src=",
     "href=",
     "data=",
@@ -25,8 +28,24 @@ const BEFORE: [&str; 10] = [
     "action=",
 ];
 /// Names of arguments that contain a document.
-const DOCUMENTS: [&str; 9] = [
-    "html", "svg", "xml", "markdown", "md", "css", "xslt", "xsl", "dtd",
+const DOCUMENTS: [&str; 17] = [
+    "html", "svg", "xml", "markdown", "md", "css", "xslt", "xsl", "dtd", "tex", "latex", "rst",
+    "adoc", "asciidoc", "typst", "sparql", "org",
+];
+/// Text before and after the name of a file that a document takes in: LaTeX, AsciiDoc,
+/// reStructuredText, Org.
+const INCLUDES: [(&str, char); 11] = [
+    ("\\input{", '}'),
+    ("\\include{", '}'),
+    ("\\lstinputlisting{", '}'),
+    ("\\verbatiminput{", '}'),
+    ("\\inputminted{", '}'),
+    ("\\includegraphics{", '}'),
+    ("\\includepdf{", '}'),
+    ("include::", '['),
+    ("include:: ", '\n'),
+    ("#+include: \"", '"'),
+    (":file: ", '\n'),
 ];
 
 impl Frame<'_> {
@@ -63,6 +82,12 @@ impl Frame<'_> {
         }
         let name = last_name(&self.argument).to_ascii_lowercase();
         let document = DOCUMENTS.contains(&name.as_str());
+        if matches!(read_as, ReadAs::Text | ReadAs::Code(_))
+            && (document || tool.renders)
+            && text.contains('/')
+        {
+            readings.extend(included_files(text).map(|file| (file.to_owned(), ReadAs::Path)));
+        }
         if read_as == ReadAs::Text && (document || tool.renders) && text.contains([':', '/']) {
             let graph = name == "query" || name == "mutation";
             readings
@@ -108,6 +133,24 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
         }
     }
     addresses.into_iter()
+}
+
+/// Returns the files that a document takes in, unless they are named below its own folder.
+fn included_files(text: &str) -> impl Iterator<Item = &str> {
+    let lower = text.to_ascii_lowercase();
+    let mut files = Vec::new();
+    for (before, end) in INCLUDES {
+        for (at, _) in lower.match_indices(before).take(REFERENCES) {
+            let rest = text.get(at + before.len()..).unwrap_or_default();
+            let length = rest.find([end, '\n']).unwrap_or(rest.len());
+            let file = rest.get(..length.min(ADDRESS_BYTES)).unwrap_or_default();
+            let is_outside = file.starts_with(['/', '~']) || file.starts_with("..");
+            if is_outside && files.len() < REFERENCES {
+                files.push(file);
+            }
+        }
+    }
+    files.into_iter()
 }
 
 /// Text at the start of a line of a patch, before the name of a file: unified diffs as git writes
@@ -165,7 +208,29 @@ fn is_anchor(lower: &str, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{patched_files, references};
+    use super::{included_files, patched_files, references};
+
+    #[test]
+    fn files_that_documents_take_in_are_found() {
+        for (text, found) in [
+            (
+                "\\begin{document}\\input{/etc/passwd}\\input{a}",
+                "/etc/passwd",
+            ),
+            (
+                "= Notes\n\ninclude::/home/eve/.pgpass[]\n",
+                "/home/eve/.pgpass",
+            ),
+            (
+                ".. literalinclude:: ../../etc/shadow\n   :lines: 1",
+                "../../etc/shadow",
+            ),
+            ("#+INCLUDE: \"~/.netrc\" src", "~/.netrc"),
+            ("include::chapter.adoc[]", ""),
+        ] {
+            assert_eq!(included_files(text).collect::<String>(), found, "{text}");
+        }
+    }
 
     #[test]
     fn files_of_a_patch_are_found() {

@@ -104,7 +104,7 @@ static ROUTES: Table = Table::new(
 );
 /// Tools that open what a page or a document refers to.
 static RENDERS: Table = Table::new(
-    "render pdf screenshot parse convert preview xslt transform xml svg soap saml html markdown import graphql thumbnail",
+    "render pdf screenshot parse convert preview xslt transform xml svg soap saml html markdown import graphql thumbnail latex tex asciidoc sparql typst pandoc sphinx",
 );
 static DATABASES: Table = Table::new(
     "sql postgres postgresql pg psql mysql mariadb sqlite duckdb database db bigquery snowflake clickhouse redshift \
