@@ -68,6 +68,14 @@ fn match_class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) 
         if low == ']' && at > first {
             return (matched != negated).then_some(at + 1);
         }
+        if low == '['
+            && pattern(at + 1) == Some(':')
+            && let Some((name, after)) = class_name(pattern, at + 2)
+        {
+            matched |= is_in_class(&name, c);
+            at = after;
+            continue;
+        }
         match pattern(at + 2) {
             Some(high) if pattern(at + 1) == Some('-') && high != ']' => {
                 matched |= (low..=high).contains(&c);
@@ -78,6 +86,33 @@ fn match_class(pattern: &impl Fn(usize) -> Option<char>, start: usize, c: char) 
                 at += 1;
             }
         }
+    }
+}
+
+/// Returns the name of a class such as `[:lower:]` that begins at `at`, and the index after it.
+fn class_name(pattern: &impl Fn(usize) -> Option<char>, at: usize) -> Option<(String, usize)> {
+    let name: String = (at..)
+        .map_while(pattern)
+        .take_while(char::is_ascii_lowercase)
+        .collect();
+    let end = at + name.len();
+    (pattern(end) == Some(':') && pattern(end + 1) == Some(']')).then_some((name, end + 2))
+}
+
+/// Reports whether a character is in a class (POSIX, section 9.3.5).
+fn is_in_class(name: &str, c: char) -> bool {
+    match name {
+        "lower" => c.is_lowercase(),
+        "upper" => c.is_uppercase(),
+        "alpha" => c.is_alphabetic(),
+        "digit" => c.is_ascii_digit(),
+        "alnum" => c.is_alphanumeric(),
+        "xdigit" => c.is_ascii_hexdigit(),
+        "space" | "blank" => c.is_whitespace(),
+        "punct" => c.is_ascii_punctuation(),
+        "graph" => c.is_ascii_graphic(),
+        "print" => !c.is_control(),
+        _ => false,
     }
 }
 
@@ -163,6 +198,7 @@ mod tests {
         assert_eq!(replace("a-b-c", "?-", "", true), "c");
         assert_eq!(replace("xrmx", "x", "", true), "rm");
         assert_eq!(replace("é1é2", "[0-9]", "", true), "éé");
+        assert_eq!(replace("a1 B", "[[:digit:][:upper:]]", "", true), "a ");
         let long = "ab".repeat(400);
         assert!(replace(&long, "*z", "", true) == long && replace(&long, "c?", "", true) == long);
     }

@@ -7,7 +7,7 @@ use super::wrappers::value_of;
 /// Maximum number of items that one line or file is split into.
 const MAX_ITEMS: usize = 256;
 /// Options of `read` that take a value, and those of `mapfile`.
-const READ_VALUED: &str = "adinNptu";
+const READ_VALUED: &str = "aAdinNptu";
 const MAPFILE_VALUED: &str = "dnOsuCc";
 
 impl Reader<'_> {
@@ -109,7 +109,10 @@ fn names(arguments: &[Field], valued: &str) -> (Option<String>, Vec<String>) {
         };
         let joined = flags.get(at + 1..).filter(|value| !value.is_empty());
         let value = joined.or_else(|| words.next()).map(str::to_owned);
-        if flags.get(at..).is_some_and(|flag| flag.starts_with('a')) {
+        if flags
+            .get(at..)
+            .is_some_and(|flag| flag.starts_with(['a', 'A']))
+        {
             list = value;
         }
     }

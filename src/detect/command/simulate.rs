@@ -15,12 +15,12 @@ use super::value::{Field, Value, join_words};
 const MAX_TEXT: usize = 256 * 1024;
 
 /// Programs whose output can be computed.
-const MAKERS: [&str; 47] = [
+const MAKERS: [&str; 48] = [
     "echo", "printf", "cat", "tee", "head", "tail", "sort", "uniq", "tac", "fold", "nl", "less",
     "more", "pv", "paste", "unbuffer", "rev", "base64", "gbase64", "basenc", "base32", "openssl",
     "xxd", "tr", "cut", "sed", "true", "false", ":", "test", "[", "sleep", "unset", "cd", "set",
     "export", "find", "dd", "pidof", "pgrep", "ls", "expr", "dirname", "basename", "getent",
-    "realpath", "readlink",
+    "realpath", "readlink", "print",
 ];
 
 /// Returns the output of `program`, if it can be computed.
@@ -55,6 +55,8 @@ pub(super) fn output(
             Some(String::new())
         }
         "echo" => Some(echo(arguments)),
+        // The one of ksh and zsh.
+        "print" => Some(operands.join(" ") + "\n"),
         "printf" => printf(arguments),
         "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "fold" | "nl" | "less"
         | "more" | "pv" | "paste" | "unbuffer" => {

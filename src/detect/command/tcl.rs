@@ -22,6 +22,8 @@ const MAX_NESTED: usize = 24;
 const ELEMENT_BYTES: usize = 64;
 /// Prefix of the names of procedures among the variables.
 const PROCEDURE: &str = "proc ";
+/// Prefix of the value of a channel to a file.
+const CHANNEL: &str = "channel ";
 /// Commands whose words in braces are data.
 static DATA: WordSet =
     WordSet::new("puts lappend list string regexp regsub format return send_user array");
@@ -45,7 +47,17 @@ type Variables = HashMap<String, String>;
 /// Reports whether an interpreter runs Tcl.
 pub(super) fn is_tcl(program: &str) -> bool {
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    matches!(name, "tclsh" | "wish" | "expect" | "jimsh" | "itclsh")
+    matches!(
+        name,
+        "tclsh" | "wish" | "expect" | "jimsh" | "itclsh" | "openocd"
+    )
+}
+
+/// Returns the file that `open FILE w` opens to be written.
+fn opened_file(script: &str) -> Option<&str> {
+    let (name, mode) = script.strip_prefix("open ")?.trim().rsplit_once(' ')?;
+    let name = name.trim().trim_matches(['{', '}', '"']);
+    (mode.starts_with(['w', 'a']) && !name.starts_with('|')).then_some(name)
 }
 
 /// Reports whether a script opens a connection, and has a shell or itself run lines that are read.
@@ -164,6 +176,13 @@ impl Reader<'_> {
                         format!("{}\0{}", names.text, body.text),
                     );
                     self.read_tcl_script(&body.text, variables, nested);
+                }
+            }
+            "puts" => {
+                let channel = texts().find_map(|text| text.strip_prefix(CHANNEL));
+                if let (Some(file), Some(text)) = (channel, texts().next_back()) {
+                    self.append_file(file, Value::text(format!("{text}\n")));
+                    self.note_written_by_code(file);
                 }
             }
             name if DATA.contains(&name) => {}
@@ -314,7 +333,15 @@ impl<'t> Scan<'t, '_> {
                 b'\\' => self.read_escape(&mut text),
                 b'[' => match self.read_balanced(b'[', b']') {
                     list if list.starts_with("list ") => {
-                        self.push_value(list.trim_start_matches("list "), &mut text)
+                        let words = list.trim_start_matches("list ").split_whitespace();
+                        let words: Vec<String> = words.map(|word| self.with_values(word)).collect();
+                        self.push_value(&words.join(" "), &mut text);
+                    }
+                    // A channel stands for the file that it writes.
+                    script if opened_file(script).is_some() => {
+                        let name = opened_file(script).unwrap_or_default();
+                        let name = format!("{CHANNEL}{}", self.with_values(name));
+                        self.push_value(&name, &mut text);
                     }
                     // A pattern stands for the files that it fits.
                     script if script.starts_with("glob ") => {

@@ -134,6 +134,8 @@ fn what_programs_hand_to_a_shell_is_read() {
         "readarray -d , -t q <<< 'rm,-rf,/tmp/x,y'; \"${q[@]:0:3}\"",
         "set -A k rm -rf /tmp/x; \"${k[@]}\"",
         "set c rm -rf /tmp/x; $c",
+        "print 'rm|-rf|/tmp/x' | IFS='|' read -A w; ${w[@]}",
+        "tclsh <<< 'exec {*}[list rm -rf /tmp/x]'",
         "exec 3> a.sh; echo 'rm -rf /tmp/x' >&3; exec 3>&-; . ./a.sh",
         "awk 'BEGIN{print \"rm -rf /tmp/x\" > \"a.sh\"}'; sh a.sh",
         "echo 'rm -rf /tmp/x' > a.sh; sh /proc/self/cwd/a.sh",

@@ -360,9 +360,11 @@ impl Reader<'_> {
                         self.set_positional(values);
                     }
                     // ksh and zsh set a list so, fish a variable.
-                    [flag, name, values @ ..]
+                    [flag, name, rest @ ..]
                         if program == "set" && matches!(flag.text.as_str(), "-A" | "-g" | "-l") =>
                     {
+                        let is_end = rest.first().is_some_and(|field| field.text == "--");
+                        let values = rest.get(usize::from(is_end)..).unwrap_or_default();
                         self.assign_words(&name.text, values);
                     }
                     [name, values @ ..] if program == "set" && !values.is_empty() => {

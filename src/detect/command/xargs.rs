@@ -130,7 +130,7 @@ pub(super) fn with_listed_files(
     let names = text.split(['\n', '\0']).filter(|name| !name.is_empty());
     let names = names.take(LISTED).map(|name| {
         if from_root && !name.starts_with('/') {
-            Field::plain(&format!("/{name}"))
+            Field::plain(format!("/{name}"))
         } else {
             Field::plain(name)
         }

@@ -28,7 +28,7 @@ static RETURN_PARAMETERS: WordSet = WordSet::new(
      logout_url logout_urls allowed_logout_urls signout_url callback_urls return_urls \
      allowed_return_urls allowed_redirect_uris allowed_redirect_urls acs_url \
      assertion_consumer_service_url entity_id sp_entity_id audience initiate_login_uri slo_url \
-     homepage_url",
+     homepage_url homepage website_url",
 );
 /// The URLs of the servers that an OpenAPI document describes.
 const DESCRIBED_SERVERS: &str = "servers.url";

@@ -70,9 +70,10 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
         // `entries: [{ "name": "../x" }]`: the folder is given elsewhere.
         let climbing = members
             .iter()
-            .filter(|(key, _)| fits(key) && names::head(key) != names::Head::Path)
-            .filter_map(|(_, value)| Some((*value, text(value)?.into_owned())))
-            .filter(|(_, name)| name.matches("../").count() > 1);
+            .filter_map(|(key, value)| Some((key, *value, text(value)?)))
+            .filter(|(_, _, name)| name.matches("../").count() > 1)
+            .filter(|(key, ..)| fits(key) && names::head(key) != names::Head::Path)
+            .map(|(_, value, name)| (value, name.into_owned()));
         return climbing.take(MAX_NAMES).collect();
     };
     let names = members

@@ -45,7 +45,7 @@ const PATH: &str = "path paths filepath filepaths filename filenames file files 
     workdir wd root roots basedir rootdir dirname pathname workspace";
 const PATH_OR_URL: &str = "source sources src destination destinations dest dst target targets output outputs location locations \
     from to attachment attachments template archive config glob globs link links endpoint endpoints site website sites domain \
-    server servers address addr proxy origin remote registry page feed callback redirect repo repository image images video \
+    server servers upstream upstreams backend address addr proxy origin remote registry page feed callback redirect repo repository image images video \
     audio document documents doc asset upload download base identity certificate keyfile logfile save import export include";
 const URL: &str = "url urls uri uris href hrefs host hosts hostname hostnames baseurl webhook weburl iri \
     dsn connectionstring";

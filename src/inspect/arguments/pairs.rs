@@ -6,11 +6,16 @@ use crate::message::{Value, ValueKind};
 
 /// Maximum length of a name, in bytes.
 const NAME_BYTES: usize = 96;
+/// Maximum number of words of a name.
+const NAME_WORDS: usize = 5;
 /// Maximum length of a value, in bytes.
 const VALUE_BYTES: usize = 4096;
 /// Names of the member with the name, and of the member with the value.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 19] = [
     "name",
+    "k",
+    "headername",
+    "fieldname",
     "key",
     "label",
     "variable",
@@ -27,8 +32,11 @@ const NAMES: [&str; 16] = [
     "settingname",
     "optionname",
 ];
-const VALUES: [&str; 12] = [
+const VALUES: [&str; 15] = [
     "value",
+    "v",
+    "headervalue",
+    "fieldvalue",
     "newvalue",
     "newval",
     "newtext",
@@ -58,7 +66,7 @@ pub(super) fn name_value_pair<'j>(
     let text = value.str()?;
     let name_fits = !name.is_empty()
         && name.len() <= NAME_BYTES
-        && name.split(' ').count() <= 3
+        && name.split(' ').count() <= NAME_WORDS
         && !name.contains(['\n', '=']);
     (name_fits && text.len() <= VALUE_BYTES)
         .then(|| (value, format!("{}=\"{text}\"", name.replace(' ', "_"))))

@@ -12,7 +12,10 @@ const REFERENCES: usize = 64;
 const ADDRESS_BYTES: usize = 2048;
 /// Text before a URL that a renderer or a database fetches by itself: SPARQL, HTML, SVG, XInclude,
 /// CSS, document types, Markdown.
-const BEFORE: [&str; 13] = [
+const BEFORE: [&str; 16] = [
+    "document(",
+    "unparsed-text(",
+    "doc(",
     "service <",
     "load <",
     "from <",
