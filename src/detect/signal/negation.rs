@@ -77,8 +77,6 @@ const FORBIDS: [&str; 6] = [
 ];
 const TRY: [&str; 2] = ["try to", "attempt to"];
 const MAKE: [&str; 7] = ["get", "make", "ask", "tell", "trick", "talk", "persuade"];
-/// Words that turn what is forbidden into an order.
-const UNFORBIDDEN: [&str; 5] = ["forget", "fail", "hesitate", "omit", "neglect"];
 /// Articles before a machine that is named, and machines.
 const ARTICLES: [&str; 4] = ["the", "an", "a", "our"];
 const MACHINES: [&str; 6] = ["bot", "chatbot", "assistant", "agent", "model", "ai"];
@@ -176,12 +174,15 @@ pub(super) fn is_reported(text: &str, at: usize) -> bool {
         || is_forbidden(sentence) && (told_machine(&MAKE) || ends_with_try(sentence))
 }
 
-/// Reports whether a sentence forbids something: "nobody may try to get the assistant to".
+/// Reports whether a sentence forbids to try something: "nobody may try to get the assistant to".
 fn is_forbidden(sentence: &str) -> bool {
-    let rest = FORBIDS
-        .iter()
-        .find_map(|word| sentence.split_once(word).map(|(_, rest)| rest));
-    rest.is_some_and(|rest| !UNFORBIDDEN.iter().any(|word| rest.contains(word)))
+    FORBIDS.iter().any(|word| {
+        let (_, rest) = sentence.split_once(word).unwrap_or_default();
+        let rest = rest.trim_start();
+        let rest = rest.strip_prefix("ever ").unwrap_or(rest);
+        let verb = rest.split(' ').next().unwrap_or_default();
+        TRY.iter().any(|tries| rest.starts_with(tries)) || MAKE.contains(&verb)
+    })
 }
 
 /// Reports whether a sentence ends before what is tried.
@@ -232,6 +233,7 @@ mod tests {
             ("A threat. The owner tells the agent to ", false),
             ("You must never forget to ask the assistant to ", false),
             ("Never mind. Get the assistant to ", false),
+            ("You must never rest, and always try to ", false),
             ("You were told to ", false),
             ("The bot agreed with everybody and to ", false),
             ("I told you to ", false),

@@ -87,10 +87,13 @@ impl UrlFacts {
         // A server calls the address that is registered with it for events.
         let is_hook = place.tool.is_some_and(registers_hook);
         let returns = !is_hook && place.outbound().argument.is_some_and(is_return);
-        if is_document(text) {
-            return facts;
-        }
         facts.examine(text, place, 0, HostOrigin::Trick, returns);
+        if is_document(text) {
+            // The policy may still deny the host that a client would make of its first part, and a
+            // name that leads inside is one.
+            facts.destinations.retain(|inside| inside.resolved);
+            facts.unresolved = false;
+        }
         // The whole URL is escaped: its receiver decodes the escapes first.
         if !text.contains("://") && text.contains("%3") {
             facts.examine(

@@ -107,6 +107,23 @@ fn no_spelling_of_a_public_address_is_inside() {
 }
 
 #[test]
+fn relative_paths_to_documents_lead_nowhere() {
+    for (text, inside) in [
+        ("localhost/setup.md", false),
+        ("docs.local/readme.md", false),
+        ("10.0/upgrade-notes.md", false),
+        ("home/private.md#setup", false),
+        ("localhost/admin", true),
+        ("localhost:8080/setup.md", true),
+        ("127.0.0.1/setup.md", true),
+        ("metadata.google.internal/x.md", true),
+        ("http://localhost/setup.md", true),
+    ] {
+        assert_eq!(is_inside(text), inside, "{text}");
+    }
+}
+
+#[test]
 fn ordinary_urls_lead_outside() {
     for text in [
         "https://example.com/",
