@@ -39,6 +39,7 @@ const REGEX_STARTS: [char; 3] = ['(', '^', '\\'];
 const ANNOUNCED: [&str; 8] = [
     "phrase", "pattern", "term", "string", "regex", "rule", "keyword", "entry",
 ];
+const PER_LINE: &str = " per line";
 /// Maximum number of enclosing lines, by indentation, that are tracked for a line.
 const DEPTH: usize = 64;
 
@@ -319,10 +320,12 @@ impl<'t> Finder<'t> {
 
 /// Reports whether a line says that each line has one phrase: `# one pattern per line`.
 fn announces_phrases(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    ANNOUNCED
-        .iter()
-        .any(|unit| line.contains(&format!("one {unit} per line")))
+    line.find(PER_LINE)
+        .and_then(|at| line.get(..at))
+        .and_then(|before| before.rsplit_once(' '))
+        .is_some_and(|(before, unit)| {
+            ANNOUNCED.contains(&unit) && before.to_ascii_lowercase().ends_with("one")
+        })
 }
 
 #[cfg(test)]
