@@ -337,13 +337,13 @@ impl<'t> Scan<'t, '_> {
                         let words: Vec<String> = words.map(|word| self.with_values(word)).collect();
                         self.push_value(&words.join(" "), &mut text);
                     }
-                    // A channel stands for the file that it writes.
+                    // The value of a channel is the name of the file that it writes to.
                     script if opened_file(script).is_some() => {
                         let name = opened_file(script).unwrap_or_default();
                         let name = format!("{CHANNEL}{}", self.with_values(name));
                         self.push_value(&name, &mut text);
                     }
-                    // A pattern stands for the files that it fits.
+                    // The value of `glob` is its pattern, which the rules for paths understand.
                     script if script.starts_with("glob ") => {
                         let pattern = script.rsplit(' ').next().unwrap_or_default();
                         let pattern = self.with_values(pattern);

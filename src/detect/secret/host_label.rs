@@ -1,5 +1,5 @@
-//! Encoded data in the names of hosts. Whoever serves a domain learns the names that are looked up in
-//! it.
+//! Encoded data in host names: exfiltration by DNS. The name server of a domain receives each name
+//! that is looked up in it.
 
 use std::ops::Range;
 
