@@ -24,6 +24,7 @@ mod result_paging;
 mod route;
 mod session;
 mod sessions;
+mod stream_openings;
 mod upstreams;
 
 use std::collections::HashMap;

@@ -132,7 +132,18 @@ impl Gate {
             .open_calls
             .iter()
             .for_each(|calls| calls.add(&open_call));
-        let reply = match upstream.call(&open_call.call).await {
+        let session = &open_call.route.session;
+        let opening = match open_call.call.kind {
+            CallKind::Listen => Some(session.start_stream()),
+            CallKind::Send(_) => {
+                session.wait_for_streams().await;
+                None
+            }
+            CallKind::Close => None,
+        };
+        let reply = upstream.call(&open_call.call).await;
+        drop(opening);
+        let reply = match reply {
             Ok(reply) => reply,
             Err(error) => {
                 upstream

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::agent_memory::AgentMemory;
 use super::presence::Presence;
+use super::stream_openings::StreamOpenings;
 use crate::approval::ElicitationSupport;
 use crate::inspect::files::{FileEffect, Files};
 use crate::inspect::memory::{Memory, Piece, SessionUpdate};
@@ -65,6 +66,7 @@ pub(super) struct Session {
     pub(super) calls: AtomicUsize,
     /// Open streams on which the agent only listens.
     pub(super) streams: AtomicUsize,
+    pub(super) stream_openings: StreamOpenings,
 }
 
 /// The state that changes from call to call.
@@ -130,6 +132,7 @@ impl Session {
             state: Mutex::new(state),
             calls: AtomicUsize::new(0),
             streams: AtomicUsize::new(0),
+            stream_openings: StreamOpenings::default(),
         }
     }
 

@@ -2,13 +2,15 @@
 //! specifies.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use http::Method;
 use tokio::sync::{Mutex, oneshot};
 
 use super::harness::{Setup, TestGate, assert_contains, assert_text, call, modern_call, soon};
-use super::servers::{Server, StdioServer, Tap, reply};
+use super::servers::{Server, StdioServer, Tap, json_reply, reply, text_result};
 
 const NOTE: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n";
 const DONE: &str = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\n\n";
@@ -202,4 +204,52 @@ async fn on_http_sse_nothing_overtakes_what_waits_for_no_answer() {
         taken.load(Ordering::SeqCst),
         "the agent may send its next message: the server has this one"
     );
+}
+
+/// Starts a server that answers a GET once `answered` has ended, and a POST with the number of GETs
+/// that it has answered.
+async fn slow_to_open(
+    answered: impl Future<Output = ()> + Clone + Send + Sync + 'static,
+) -> Server {
+    let open = Arc::new(AtomicUsize::new(0));
+    Server::start(move |seen| {
+        let (open, answered) = (open.clone(), answered.clone());
+        async move {
+            if seen.method == Method::GET {
+                answered.await;
+                open.fetch_add(1, Ordering::SeqCst);
+                return reply(200, &[("content-type", "text/event-stream")], NOTE);
+            }
+            json_reply(text_result(
+                "1",
+                &format!("{} open", open.load(Ordering::SeqCst)),
+            ))
+        }
+    })
+    .await
+}
+
+/// Opens a stream, calls a tool while the server has not answered, and returns the result.
+async fn called_while_opening(server: &Server) -> String {
+    let gate = server.setup().start().await;
+    let (listener, caller) = (gate.agent(), gate.agent());
+    let accept = [("accept", "text/event-stream")];
+    let stream = tokio::spawn(async move { listener.get("/mcp/up", &accept).await.status });
+    assert_eq!(server.next().await.method, Method::GET);
+    let answer = caller.post_ok("up", &[], call("1", "x")).await;
+    let result = answer.text().await;
+    stream.abort();
+    result
+}
+
+#[tokio::test]
+async fn a_call_does_not_overtake_the_stream_of_its_session() {
+    let server = slow_to_open(tokio::time::sleep(Duration::from_millis(50)).shared()).await;
+    assert_contains(&called_while_opening(&server).await, &["1 open"]);
+}
+
+#[tokio::test]
+async fn a_stream_that_the_server_does_not_answer_delays_no_call_for_long() {
+    let server = slow_to_open(std::future::pending().shared()).await;
+    assert_contains(&called_while_opening(&server).await, &["0 open"]);
 }
