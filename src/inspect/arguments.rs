@@ -303,10 +303,14 @@ impl<'m> Units<'m> {
             let node = self.nodes.len() - 1;
             let argument = child.argument.clone();
             let read_as = if file { ReadAs::Path } else { ReadAs::Text };
+            // A name may be an element of a list.
+            let is_within = |at: &Value<'_>| {
+                at.span().start >= value.span().start && at.span().end <= value.span().end
+            };
             let pairs = named_pair
                 .iter()
                 .chain(&paths)
-                .filter(|(at, ..)| at.span() == value.span());
+                .filter(|(at, ..)| is_within(at));
             for (_, text, read_as) in pairs.cloned() {
                 self.add_joined(text, &argument, read_as, node);
             }

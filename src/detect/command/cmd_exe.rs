@@ -7,6 +7,7 @@ use super::facts::{Behaviour, Facts};
 use super::reader::Reader;
 use super::value::{Field, Taint, Value, join_words};
 use super::windows;
+use crate::text::quick::WordSet;
 
 /// Maximum number of variable substitutions.
 const MAX_SUBSTITUTIONS: usize = 4_096;
@@ -14,12 +15,18 @@ const MAX_SUBSTITUTIONS: usize = 4_096;
 /// of its path that are meant.
 const MODIFIERS: [&str; 9] = ["~dpnx", "~dp", "~nx", "~fs", "~f", "~s", "~n", "~", ""];
 
+/// Programs that print what they download.
+static DOWNLOADERS: WordSet =
+    WordSet::new("curl wget invoke-webrequest invoke-restmethod webclient.downloadstring");
+
 /// A cmd.exe session that reads a script.
 pub(super) struct Prompt<'r, 'w> {
     reader: &'r mut Reader<'w>,
     variables: HashMap<String, String>,
     /// The variable of a `for`, and its values.
     loop_variable: Option<(String, Vec<String>)>,
+    /// The origin of these values, if a command prints them.
+    loop_taint: Taint,
     /// The output of earlier commands.
     echoed: String,
     labels: Vec<String>,
@@ -68,6 +75,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
             reader,
             variables: HashMap::new(),
             loop_variable: None,
+            loop_taint: Taint::NONE,
             echoed: String::new(),
             labels: Vec::new(),
             has_start: false,
@@ -282,6 +290,13 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 split.push(word);
             }
         }
+        // A command line that was downloaded.
+        if split
+            .first()
+            .is_some_and(|word| word.taint.intersects(Taint::DOWNLOAD))
+        {
+            split.splice(..0, ["cmd", "/c"].map(Field::plain));
+        }
         if split.is_empty() {
             return;
         }
@@ -317,9 +332,13 @@ impl<'r, 'w> Prompt<'r, 'w> {
         let mut out = Vec::with_capacity(words.len());
         for word in words {
             match marks.iter().find(|mark| word.text.contains(mark.as_str())) {
-                Some(mark) => out.extend(items.iter().take(16).map(|item| Field {
-                    text: word.text.replace(mark.as_str(), item),
-                    ..word.clone()
+                Some(mark) => out.extend(items.iter().take(16).map(|item| {
+                    let text = word.text.replace(mark.as_str(), item);
+                    Field {
+                        text,
+                        ..word.clone()
+                    }
+                    .with(self.loop_taint)
                 })),
                 None => out.push(word),
             }
@@ -364,9 +383,7 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     for word in &mut words {
                         word.text = word.text.trim_matches(['\'', '`']).to_owned();
                     }
-                    let loop_variable = self.loop_variable.take();
-                    self.run_command(words, Vec::new());
-                    self.loop_variable = loop_variable;
+                    self.bind_output(words);
                 }
             }
             _ => {
@@ -376,6 +393,31 @@ impl<'r, 'w> Prompt<'r, 'w> {
                     *items = words.into_iter().map(|word| word.text).collect();
                 }
             }
+        }
+    }
+
+    /// Binds the lines that a command prints to the variable of a `for`, as far as they are known.
+    fn bind_output(&mut self, words: Vec<Field>) {
+        let (echoed, facts) = (self.echoed.len(), self.reader.facts.len());
+        let loop_variable = self.loop_variable.take();
+        self.run_command(words, Vec::new());
+        self.loop_variable = loop_variable;
+        let downloads = |facts: &Facts| DOWNLOADERS.contains(facts.program.as_str());
+        let new_facts = self.reader.facts.get(facts..).unwrap_or_default();
+        self.loop_taint = if new_facts.iter().any(downloads) {
+            Taint::DOWNLOAD
+        } else {
+            Taint::NONE
+        };
+        let lines: Vec<String> = self
+            .echoed
+            .get(echoed..)
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        if let Some((_, items)) = self.loop_variable.as_mut().filter(|_| !lines.is_empty()) {
+            *items = lines;
         }
     }
 

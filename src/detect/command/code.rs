@@ -180,6 +180,11 @@ impl Reader<'_> {
                 let subject = frame.value.take().unwrap_or_default();
                 self.open(frames, Kind::Index(subject));
             }
+            // `new String[]{"rm", "-rf"}`
+            '{' if language == Language::Compiled && matches!(before, Some(Token::Sign(']'))) => {
+                frame.clear();
+                self.open(frames, Kind::Group);
+            }
             '{' => {
                 // The head of a loop ends here: `for _, d := range dirs {`.
                 if language == Language::Compiled

@@ -48,6 +48,9 @@ impl Flow {
         }
         match name {
             "process.env.HOME" | "process.env.USERPROFILE" | "Dir.home" => return Term::text("~"),
+            "os.sep" | "os.path.sep" | "path.sep" | "File.separator" | "File::SEPARATOR" => {
+                return Term::text("/");
+            }
             "os.environ" | "process.env" | "ENV" | "_ENV" | "os.environb" => {
                 return Term::named(name).with(Taint::ENVIRONMENT);
             }

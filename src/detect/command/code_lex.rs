@@ -36,7 +36,7 @@ impl Language {
             "php" => Self::Php,
             "lua" | "luajit" => Self::Lua,
             "awk" | "gawk" | "mawk" | "nawk" => Self::Awk,
-            COMPILED => Self::Compiled,
+            COMPILED | "jshell" | "scala" | "swift" | "kotlin" => Self::Compiled,
             _ => Self::Other,
         }
     }

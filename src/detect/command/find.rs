@@ -72,6 +72,9 @@ const DATABASES: [&str; 8] = [
     "/var/lib/elasticsearch",
     "/var/lib/etcd",
 ];
+/// Ends of the names of files in which databases keep their tables.
+static TABLES: WordSet =
+    WordSet::new(".ibd .frm .MYD .MYI .sst .wt .mdf .ndf .ldf .dbf ibdata1 .tsm");
 /// Names of files that programs leave behind.
 static LEFT_BEHIND: WordSet = WordSet::new(
     ".pyc __pycache__ .DS_Store Thumbs.db .tmp .swp ~ .bak .log core .gz .orig .rej .old \
@@ -97,17 +100,26 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
         folders.contains(&if path.is_empty() { "/" } else { path })
     };
     let system = starts.iter().any(|start| is(start, &SYSTEM));
+    let databases = starts.iter().any(|start| {
+        let is_inside = |folder: &&str| {
+            let rest = start.text.strip_prefix(*folder);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        DATABASES.iter().any(|folder| is_inside(&folder))
+    });
     let home = starts.iter().any(|start| {
         is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user"
     });
     match name {
         Some(name) => {
-            !system
-                || LEFT_BEHIND
-                    .iter()
-                    .any(|end| name.trim_end_matches('*').ends_with(end))
+            let ends_in = |ends: &WordSet| {
+                let name = name.trim_end_matches('*');
+                ends.iter().any(|end| name.ends_with(end))
+            };
+            let are_absolute = starts.iter().any(|start| start.text.starts_with('/'));
+            !(system || databases || are_absolute && ends_in(&TABLES)) || ends_in(&LEFT_BEHIND)
         }
-        None => !system && !home && !starts.iter().any(|start| is(start, &DATABASES)),
+        None => !system && !home && !databases,
     }
 }
 
@@ -138,6 +150,7 @@ pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
     let mut operands = Vec::new();
     let mut is_filtered = false;
     let mut has_property = false;
+    let mut ending = None;
     let mut fields = search.iter();
     while let Some(field) = fields.next() {
         let name = field.text.split('=').next().unwrap_or_default();
@@ -145,6 +158,7 @@ pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
         has_property |= PROPERTIES_OF_FD.contains(&name);
         match field.text.as_str() {
             "--search-path" | "--base-directory" | "-C" => folders.extend(fields.next().cloned()),
+            "-e" | "--extension" => ending = fields.next().map(|field| format!("*.{}", field.text)),
             option
                 if VALUED_BY_FD.contains(&option)
                     || NAMES_OF_FD.contains(&option)
@@ -165,7 +179,8 @@ pub(super) fn arguments_of_fd(arguments: &[Field]) -> Vec<Field> {
         folders.push(Field::plain("."));
     }
     if is_filtered {
-        folders.extend(["-name", "?"].map(Field::plain));
+        let name = ending.as_deref().unwrap_or("?");
+        folders.extend(["-name", name].map(Field::plain));
     }
     if has_property {
         folders.extend(["-mtime", "?"].map(Field::plain));

@@ -94,11 +94,12 @@ fn delimiter(arguments: &[Field]) -> Option<&str> {
         .or_else(joined)
 }
 
-/// Returns the list that `-a` names, and the variables.
+/// Returns the list that `-a` names, and the variables. In fish, `-a` stands before them.
 fn names(arguments: &[Field], valued: &str) -> (Option<String>, Vec<String>) {
     let mut list = None;
     let mut names = Vec::new();
-    let mut words = arguments.iter().map(|field| field.text.as_str());
+    let mut words = arguments.iter().map(|field| field.text.as_str()).peekable();
+    let mut is_list = false;
     while let Some(word) = words.next() {
         let Some(flags) = word.strip_prefix('-') else {
             names.push(word.to_owned());
@@ -108,13 +109,21 @@ fn names(arguments: &[Field], valued: &str) -> (Option<String>, Vec<String>) {
             continue;
         };
         let joined = flags.get(at + 1..).filter(|value| !value.is_empty());
-        let value = joined.or_else(|| words.next()).map(str::to_owned);
-        if flags
+        let names_list = flags
             .get(at..)
-            .is_some_and(|flag| flag.starts_with(['a', 'A']))
+            .is_some_and(|flag| flag.starts_with(['a', 'A']));
+        if names_list && joined.is_none() && words.peek().is_some_and(|next| next.starts_with('-'))
         {
+            is_list = true;
+            continue;
+        }
+        let value = joined.or_else(|| words.next()).map(str::to_owned);
+        if names_list {
             list = value;
         }
+    }
+    if is_list && list.is_none() {
+        list = names.pop();
     }
     (list, names)
 }

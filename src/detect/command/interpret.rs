@@ -152,14 +152,15 @@ impl Reader<'_> {
     }
 }
 
-/// Returns code that is attached to its flag: `-e'system("x")'`.
+/// Returns code that is attached to its flag, or to letters that end in it: `-e'system("x")'`,
+/// `-lne'…'`.
 fn attached_code(arguments: &[Field]) -> Option<Field> {
-    const FLAGS: [&str; 9] = ["-lne", "-lpe", "-ne", "-pe", "-le", "-e", "-E", "-c", "-r"];
     arguments.iter().take(8).find_map(|field| {
-        let code = FLAGS
-            .iter()
-            .find_map(|flag| field.text.strip_prefix(flag))?;
-        code.contains(['(', '"', '\'', ';', '`'])
+        let letters = field.text.strip_prefix('-')?;
+        let flag = letters.find(['e', 'E', 'c', 'r'])?;
+        let (before, code) = letters.split_at_checked(flag + 1)?;
+        let is_cluster = before.bytes().all(|b| b.is_ascii_alphabetic());
+        (is_cluster && code.contains(['(', '"', '\'', ';', '`']))
             .then(|| Field::plain(code).with(field.taint))
     })
 }

@@ -3,7 +3,7 @@
 
 use super::quote;
 pub(super) use super::tokens::{Flow, Piece, Token, Word};
-use super::words::plain;
+use super::words::{keyword, plain};
 
 struct Lexer<'t> {
     text: &'t str,
@@ -21,6 +21,9 @@ struct Lexer<'t> {
     /// Whether a quote or a bracket is never closed.
     unclosed: bool,
 }
+
+/// Maximum number of words before a bracket among which the name of PowerShell is looked for.
+const PROGRAM_WORDS: usize = 16;
 
 /// Ends an item of `a=(…)` within the assigned value: the unit separator, which cleaned text never
 /// contains.
@@ -118,6 +121,9 @@ impl<'t> Lexer<'t> {
                 }
                 // `a=(…)` and `a+=(…)` keep their list in the word.
                 b'(' if self.in_word && !self.in_list && self.is_assignment() => self.read_array(),
+                b'(' if self.in_word && self.ends_in_glob_mark() => self.read_glob_group(),
+                b'(' if !self.in_word && self.is_fish_substitution() => self.read_fish(),
+                b'=' if !self.in_word && self.peek(1) == b'(' => self.read_process(),
                 b'(' => self.push_operator(Token::Open, 1),
                 b')' => self.push_operator(Token::Close, 1),
                 b'<' | b'>' if self.peek(1) == b'(' => self.read_process(),
@@ -175,6 +181,67 @@ impl<'t> Lexer<'t> {
                 self.word.push(Piece::quoted(ITEM));
             }
         }
+    }
+
+    /// Reports whether the word so far ends in the mark of a group of patterns: `@(a|b)` (`extglob` of
+    /// bash). `!(…)` where a command begins is a negated subshell.
+    fn ends_in_glob_mark(&self) -> bool {
+        let text = self.word.last().and_then(Piece::as_plain);
+        let follows_word =
+            matches!(self.tokens.last(), Some(Token::Word(word, _)) if keyword(word).is_none());
+        text.is_some_and(|text| {
+            text.ends_with(['@', '?', '+', '*'])
+                || text.ends_with('!') && (follows_word || text.len() > 1)
+        })
+    }
+
+    /// Reads a group of patterns as the braces that expand to its alternatives.
+    fn read_glob_group(&mut self) {
+        let inside = self.read_bracketed(1, b')');
+        let choices: String = inside
+            .chars()
+            .filter(|c| !matches!(c, '\'' | '"' | '\\'))
+            .map(|c| if c == '|' { ',' } else { c })
+            .collect();
+        let mark = match self.word.last_mut() {
+            Some(Piece::Text { text, .. }) => text.pop(),
+            _ => None,
+        };
+        let braces = match mark {
+            Some('!') => "*".to_owned(),
+            Some('@' | '+') if !choices.contains(',') => choices,
+            Some('@' | '+') => format!("{{{choices}}}"),
+            _ => format!("{{{choices},}}"),
+        };
+        self.push(&braces, false);
+    }
+
+    /// Reports whether a bracket after a word begins a substitution of fish, `eval (…)`: in other
+    /// shells it may follow keywords only, or belongs to a function.
+    fn is_fish_substitution(&self) -> bool {
+        let Some(Token::Word(word, _)) = self.tokens.last() else {
+            return false;
+        };
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        let is_blank = |b: &&u8| matches!(b, b' ' | b'\t');
+        let words = self.tokens.iter().rev().take(PROGRAM_WORDS);
+        let is_powershell = words
+            .map_while(|token| match token {
+                Token::Word(word, _) => Some(plain(word)),
+                _ => None,
+            })
+            .any(|word| matches!(word, Some("powershell" | "pwsh")));
+        keyword(word).is_none()
+            && !is_powershell
+            && !matches!(plain(word), Some("[[" | "time"))
+            && !matches!(rest.iter().find(|b| !is_blank(b)), None | Some(b')'))
+    }
+
+    fn read_fish(&mut self) {
+        self.begin_word();
+        let script = self.read_bracketed(1, b')').to_owned();
+        let quoted = false;
+        self.word.push(Piece::Run { script, quoted });
     }
 
     fn read_process(&mut self) {

@@ -24,7 +24,7 @@ impl Reader<'_> {
                     facts
                         .runs
                         .extend(facts::read_path(&file.text, self.folder.as_deref()));
-                    let streamed = matches!(file.text.as_str(), "/dev/stdin" | "/dev/fd/0");
+                    let streamed = matches!(file.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "-");
                     let value = if streamed {
                         Some(context.input.clone())
                     } else {
@@ -34,6 +34,10 @@ impl Reader<'_> {
                         facts.executes |= value.taint;
                         self.read_known_script(&value);
                     }
+                } else {
+                    // fish: `curl … | source`
+                    facts.executes |= context.input.taint;
+                    self.read_known_script(&context.input);
                 }
             }
             "eval" => facts.executes |= taint_of_fields(arguments),

@@ -16,6 +16,8 @@ const MAX_COMMANDS: usize = 1_024;
 const MAX_VARIABLES: usize = 1_024;
 /// Maximum number of bytes that variables may add to one script.
 const EXPANDED_BYTES: usize = 64 << 10;
+/// Maximum number of items of a list for which the body of a loop is read.
+const MAX_ITEMS: usize = 8;
 /// Maximum depth of scripts within scripts.
 const MAX_NESTED: usize = 24;
 /// Maximum length of the name of an array element, in bytes.
@@ -138,9 +140,15 @@ impl Reader<'_> {
                 };
                 self.read_tcl_shell_line(&line);
             }
-            "open" => texts()
-                .filter_map(|text| text.strip_prefix('|'))
-                .for_each(|line| self.read_tcl_shell_line(line)),
+            "open" => match arguments.split_first() {
+                Some((file, _)) if file.text.starts_with('|') => texts()
+                    .filter_map(|text| text.strip_prefix('|'))
+                    .for_each(|line| self.read_tcl_shell_line(line)),
+                Some((file, mode)) if mode.iter().all(|mode| mode.text.starts_with(['r', 'R'])) => {
+                    self.report_command(&["cat"], &[&Term::text(file.text.clone())]);
+                }
+                _ => {}
+            },
             "send" | "exp_send" => texts()
                 .filter(|text| !text.starts_with('-'))
                 .for_each(|line| self.read_tcl_shell_line(line)),
@@ -154,8 +162,11 @@ impl Reader<'_> {
             "file" => self.read_tcl_file(arguments),
             "foreach" => {
                 if let [name, list, body] = arguments {
-                    variables.insert(name.text.clone(), list.text.clone());
-                    self.read_tcl_script(&body.text, variables, nested);
+                    let items: Vec<&str> = list.text.split_whitespace().take(MAX_ITEMS).collect();
+                    for item in if items.is_empty() { vec![""] } else { items } {
+                        variables.insert(name.text.clone(), item.to_owned());
+                        self.read_tcl_script(&body.text, variables, nested);
+                    }
                 }
             }
             "set" | "append" => {

@@ -68,6 +68,10 @@ impl Term {
 
     /// Returns the same value under the name of one of its members.
     pub(super) fn member(self, member: &str) -> Self {
+        // Of a path in Python: the last of its parents is the root, the parents of any path end there.
+        if matches!(member, "parents" | "anchor") {
+            return Self::text("/");
+        }
         let name = format!("{}.{member}", self.name);
         self.with_name(name)
     }

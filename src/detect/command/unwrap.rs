@@ -12,7 +12,7 @@ use super::quote;
 use super::reader::{CommandContext, Reader};
 use super::simulate;
 use super::traits::Traits;
-use super::value::{Field, Taint, Value, join_words, taint_of_fields};
+use super::value::{Field, Taint, UNKNOWN, Value, join_words, taint_of_fields};
 use super::wrappers;
 use super::xargs::{self, build_commands};
 
@@ -171,22 +171,20 @@ impl Reader<'_> {
                     && let Some(mark) = xargs::placeholder(own_arguments)
                 {
                     // The inserted items are not known, but their origin is.
-                    let template = fields.iter().skip(from + 1 + skip).cloned();
-                    let taint = |f: &Field| {
-                        if f.text.contains(&mark) {
-                            stdin.taint
+                    let template = fields.iter().skip(from + 1 + skip);
+                    let insert = |field: &Field| {
+                        if field.text.contains(&mark) {
+                            let text = field.text.replace(&mark, UNKNOWN);
+                            Field {
+                                text,
+                                ..field.clone()
+                            }
+                            .with(stdin.taint)
                         } else {
-                            Taint::NONE
+                            field.clone()
                         }
                     };
-                    commands.push(
-                        template
-                            .map(|f| {
-                                let taint = taint(&f);
-                                f.with(taint)
-                            })
-                            .collect(),
-                    );
+                    commands.push(template.map(insert).collect());
                 }
                 let Some(last) = commands.pop() else {
                     from += 1 + skip;

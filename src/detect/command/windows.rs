@@ -198,6 +198,12 @@ impl<'w> Reader<'w> {
         }
         let mut output_taint: Taint = facts.reads.iter().map(super::facts::taint_of).collect();
         let written = write_targets(name, &arguments, &lower);
+        if let Some((target, text)) = written
+            .first()
+            .zip(written_text(name, &arguments, &lower, piped_text))
+        {
+            self.keep_windows_file(&target.text, Value::text(text));
+        }
         for target in targets.iter().chain(written) {
             facts.redirect_write(&target.text, folder.as_deref());
         }
@@ -324,6 +330,7 @@ impl<'w> Reader<'w> {
                 if let Some((at, word)) = at.and_then(|at| Some((at, arguments.get(at)?))) {
                     let joined = word.text.get(2..).unwrap_or_default();
                     let command_words = arguments.get(at + 1..).unwrap_or_default();
+                    facts.executes |= taint_of_fields(command_words);
                     // A single quoted text is the whole line. In a line of several words, quoted
                     // words stay quoted.
                     let line = match command_words {
@@ -477,6 +484,39 @@ fn write_targets<'f>(name: &str, arguments: &'f [Field], lower: &[String]) -> Ve
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the text that a program writes to its target, if it is known.
+fn written_text(
+    name: &str,
+    arguments: &[Field],
+    lower: &[String],
+    piped_text: &str,
+) -> Option<String> {
+    if !matches!(
+        name,
+        "set-content" | "add-content" | "out-file" | "tee-object" | "new-item"
+    ) {
+        return None;
+    }
+    let valued = |name: &str| {
+        let at = lower
+            .iter()
+            .position(|word| word.len() >= 2 && name.starts_with(word.as_str()))?;
+        Some(arguments.get(at + 1)?.text.clone())
+    };
+    let second = || {
+        let are_plain = lower.iter().take(2).all(|word| !word.starts_with('-'));
+        let second = arguments
+            .get(1)
+            .filter(|_| are_plain && name != "new-item")?;
+        Some(second.text.clone())
+    };
+    let piped = || (!piped_text.is_empty()).then(|| piped_text.to_owned());
+    valued("-value")
+        .or_else(|| valued("-inputobject"))
+        .or_else(second)
+        .or_else(piped)
 }
 
 /// Programs that start the files that they are given.

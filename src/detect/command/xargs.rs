@@ -65,9 +65,19 @@ pub(super) fn build_commands(
         } else {
             items.len().max(1)
         };
+    // What `find` lists is at any depth.
+    let is_deep = text.contains("/*")
+        && command.first().is_some_and(|program| {
+            let name = program.text.rsplit('/').next().unwrap_or_default();
+            matches!(name, "rm" | "chmod" | "chown" | "chgrp")
+        });
+    let deep = is_deep.then(|| Field::plain("-R"));
     let with_items = |chunk: &[&str]| -> Vec<Field> {
         command
             .iter()
+            .take(1)
+            .chain(&deep)
+            .chain(command.iter().skip(1))
             .cloned()
             .chain(
                 chunk

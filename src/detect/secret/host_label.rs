@@ -77,10 +77,18 @@ fn is_encoded(labels: &str) -> bool {
         && !data.iter().any(u8::is_ascii_uppercase)
 }
 
-/// Reports whether a host name may begin at a position: at the start, after a blank, a quotation
-/// mark, `@`, `=` or `//`.
+/// Reports whether a host name may begin at a position, or before short labels there: at the start,
+/// after a blank, a quotation mark, `@`, `=` or `//`.
 fn begins_host(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    let labels = before.bytes().rev().take(LABEL);
+    let labels = labels.take_while(|byte| is_part(&byte)).count();
+    let before = if before.ends_with('.') {
+        text.get(..at - labels).unwrap_or_default()
+    } else {
+        before
+    };
     before.is_empty()
         || before.ends_with("//")
         || before.ends_with(|c: char| c.is_whitespace() || "\"'`@=:(,<".contains(c))

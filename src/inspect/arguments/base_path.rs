@@ -17,7 +17,7 @@ const MAX_NAMES: usize = 8;
 const MAX_SEGMENTS: usize = 64;
 /// Names of members that contain a name in a folder. A member called a path may be the folder
 /// instead.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 22] = [
     "name",
     "newname",
     "filename",
@@ -35,6 +35,11 @@ const NAMES: [&str; 17] = [
     "targetname",
     "outputname",
     "asset",
+    "names",
+    "members",
+    "entries",
+    "files",
+    "paths",
 ];
 /// Names of lists of the parts of a path.
 const SEGMENTS: [&str; 7] = [
@@ -79,7 +84,8 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
     let names = members
         .iter()
         .filter(|(key, _)| key != folder_key && fits(key) && !is_base(key))
-        .filter_map(|(_, value)| Some((*value, text(value)?)))
+        .flat_map(|(_, value)| value.elements().take(MAX_NAMES).chain([*value]))
+        .filter_map(|value| Some((value, text(&value)?)))
         .filter(|(_, name)| is_file_name(name, &folder));
     let path = |name: Cow<'_, str>| {
         if is_absolute(&name) {

@@ -1,5 +1,6 @@
 //! Commands that are equivalent to the arguments of a tool that takes no command: values set in the
-//! registry of Windows or in git's configuration, containers with access to the machine.
+//! registry of Windows or in git's configuration, containers with access to the machine, folders and
+//! files that are deleted.
 
 use std::borrow::Cow;
 
@@ -20,6 +21,8 @@ pub(super) enum Subject {
     ContainerRun,
     /// Sets values in the configuration of git.
     GitConfig,
+    /// Deletes files, or folders with everything in them.
+    Delete,
 }
 
 /// Maximum number of values of one list or table that are put into a command.
@@ -43,6 +46,24 @@ impl Subject {
         if has(&["git"]) && has(&["config"]) {
             return Some(Self::GitConfig);
         }
+        if has(&["rmdir", "rmtree"])
+            || has(&[
+                "delete", "remove", "rm", "del", "erase", "wipe", "purge", "unlink",
+            ]) && has(&[
+                "directory",
+                "directories",
+                "dir",
+                "folder",
+                "tree",
+                "path",
+                "file",
+                "files",
+                "recursive",
+                "recursively",
+            ])
+        {
+            return Some(Self::Delete);
+        }
         (has(&["docker", "podman", "container", "containers", "nerdctl"]) && starts)
             .then_some(Self::ContainerRun)
     }
@@ -56,6 +77,7 @@ impl Subject {
                 Some(format!("reg delete {} /f", quote(&key)))
             }
             Self::ContainerRun => container_run(members),
+            Self::Delete => deletion(members),
             Self::GitConfig => {
                 let key = find(members, &["key", "name"])?.str()?;
                 let value = find(members, &["value"])?.str()?;
@@ -161,6 +183,48 @@ fn registry_set(members: &[(Cow<'_, str>, Value<'_>)]) -> Option<String> {
         }
     });
     Some(add(&name, &data))
+}
+
+/// Returns the command that deletes what the arguments name, if that is outside of any project:
+/// relative paths depend on the server's folder.
+fn deletion(members: &[(Cow<'_, str>, Value<'_>)]) -> Option<String> {
+    let named = find(
+        members,
+        &[
+            "path",
+            "paths",
+            "dir",
+            "dirs",
+            "directory",
+            "directories",
+            "dirpath",
+            "directorypath",
+            "folder",
+            "folders",
+            "folderpath",
+            "file",
+            "files",
+            "filename",
+            "filepath",
+            "target",
+            "targets",
+            "location",
+        ],
+    )?;
+    let is_absolute =
+        |path: &Cow<'_, str>| path.starts_with(['/', '~']) || path.get(1..3) == Some(":\\");
+    let paths: Vec<Cow<'_, str>> = named
+        .elements()
+        .take(VALUES)
+        .chain([named])
+        .filter_map(|value| value.str())
+        .filter(is_absolute)
+        .collect();
+    let words: String = paths
+        .iter()
+        .map(|path| format!(" {}", quote(path)))
+        .collect();
+    (!paths.is_empty()).then(|| format!("rm -rf --{words}"))
 }
 
 fn container_run(members: &[(Cow<'_, str>, Value<'_>)]) -> Option<String> {

@@ -162,6 +162,7 @@ pub(super) fn is_path(text: &str) -> bool {
         .replace("%2f", "/")
         .replace("%5c", "\\")
         .replace("%25", "%");
+    let decoded = without_overlong(decoded);
     let mut letters = decoded.chars();
     let drive =
         letters.next().is_some_and(|c| c.is_ascii_alphabetic()) && letters.next() == Some(':');
@@ -193,6 +194,16 @@ pub(super) fn is_path(text: &str) -> bool {
     TOP.has(first) && !(more.contains(' ') && is_prose(&decoded))
 }
 
+/// Replaces overlong escapes of a dot and a slash: `%c0%ae`, `%e0%80%af`.
+fn without_overlong(text: String) -> String {
+    if !text.contains("%c0%a") && !text.contains("%e0%80%a") {
+        return text;
+    }
+    text.replace("%e0%80%a", "%c0%a")
+        .replace("%c0%ae", ".")
+        .replace("%c0%af", "/")
+}
+
 /// Returns whether a text consists of sentences.
 pub(super) fn is_prose(text: &str) -> bool {
     let words = || text.split_ascii_whitespace().take(100);
@@ -219,6 +230,9 @@ pub(super) fn is_url(text: &str) -> bool {
             .is_some_and(|colon| colon.eq_ignore_ascii_case("3a"))
     {
         return !rest.contains(char::is_whitespace) && text.len() < 4096;
+    }
+    if has_split_scheme(text) {
+        return true;
     }
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -247,6 +261,25 @@ pub(super) fn is_url(text: &str) -> bool {
         || ANY_SLASHES.contains(&lower) && host()
         || WRAPPERS.contains(&lower) && rest.contains(':');
     scheme_fits && start_fits && !rest.contains(char::is_whitespace) && text.len() < 4096
+}
+
+/// Returns whether tabs or line ends are within the scheme of a URL: `ht\ttp://x`. A web client
+/// removes them (URL Standard, section 4.4).
+fn has_split_scheme(text: &str) -> bool {
+    const BYTES: usize = 16;
+    let head = text
+        .split("//")
+        .next()
+        .filter(|head| head.len() < BYTES.min(text.len()));
+    head.is_some_and(|head| {
+        head.contains(['\t', '\n', '\r'])
+            && matches!(
+                head.replace(['\t', '\n', '\r'], "")
+                    .to_ascii_lowercase()
+                    .as_str(),
+                "http:" | "https:" | "ws:" | "wss:" | "ftp:"
+            )
+    })
 }
 
 /// Returns whether a text is a URL as defined by [`is_url`], or a host with a port, for names that

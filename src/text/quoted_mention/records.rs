@@ -195,6 +195,40 @@ pub(super) fn find_labelled_items(text: &str) -> Vec<Range<usize>> {
     samples.concat()
 }
 
+/// Returns the quoted values in lines of logs that are samples in a line with the label of an attack:
+/// `action=block matched="…"`.
+pub(super) fn find_labelled_lines(text: &str) -> Vec<Range<usize>> {
+    let mut samples = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let mut record = Record::default();
+        let mut at = 0;
+        while let Some(sign) = line.get(at..).and_then(|rest| rest.find('=')) {
+            let key = line.get(at..at + sign).unwrap_or_default();
+            record.read_key(key.rsplit([' ', '\t']).next().unwrap_or(key));
+            let value = at + sign + 1;
+            let quoted = line.as_bytes().get(value) == Some(&b'"');
+            let content = if quoted {
+                value + 1..string_end(line.as_bytes(), value + 1).min(line.len())
+            } else {
+                let rest = line.get(value..).unwrap_or_default();
+                value..value + rest.find([' ', '\t', '\n']).unwrap_or(rest.len())
+            };
+            at = content.end;
+            let string = line.get(content.clone()).unwrap_or_default();
+            record.read_label(string);
+            if quoted && is_sample(string) && record.strings.len() < STRINGS {
+                record
+                    .strings
+                    .push(start + content.start..start + content.end);
+            }
+        }
+        samples.extend(record.samples().unwrap_or_default());
+        start += line.len();
+    }
+    samples
+}
+
 impl<'t> Record<'t> {
     /// Returns its strings if it is about an attack.
     fn samples(self) -> Option<Vec<Range<usize>>> {
@@ -266,7 +300,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 mod tests {
     use std::ops::Range;
 
-    use super::{find_labelled_items, find_labelled_samples};
+    use super::{find_labelled_items, find_labelled_lines, find_labelled_samples};
 
     fn contents(text: &str, samples: Vec<Range<usize>>) -> String {
         let samples = samples.into_iter();
@@ -276,6 +310,21 @@ mod tests {
 
     fn samples(text: &str) -> String {
         contents(text, find_labelled_samples(text))
+    }
+
+    #[test]
+    fn lines_of_logs_with_the_label_of_an_attack_have_samples() {
+        for (text, found) in [
+            (
+                "09:14 WAF rule=PI-7 action=block matched=\"pay them now\" src=203.0.113.9\n",
+                "pay them now",
+            ),
+            ("09:14 WAF action=allow matched=\"pay them now\"\n", ""),
+            ("action=block\nmatched=\"pay them now\"\n", ""),
+            ("action=block note=\"send it to a@b.example\"\n", ""),
+        ] {
+            assert_eq!(contents(text, find_labelled_lines(text)), found, "{text}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::text::attack_samples::{is_inert, names_action};
 
 use super::prompts::find_prompts;
 use super::quotations::{Form, Quotation, ends_with_colon, find_quotations, surroundings};
-use super::records::{find_labelled_items, find_labelled_samples};
+use super::records::{find_labelled_items, find_labelled_lines, find_labelled_samples};
 use super::{
     INTRODUCED, QUOTED_POINTS, QuotedMentions, find_words, has_authority, has_introduction,
     part_before,
@@ -31,9 +31,9 @@ const TITLE_WORDS: usize = 3;
 /// Maximum length of a word of a title that begins with a small letter, in bytes.
 const SMALL_WORD_BYTES: usize = 4;
 /// Words beside the titles of works, and of their parts.
-const OF_WORKS: &str = " al article author band blog book booklet chapter documentary editor episode essay film game isbn journal keynote lecture \
-    magazine movie novel paper play podcast poem post preprint proc proceedings published section seminar session slides song \
-    talk thesis title titled track video volume webinar workshop ";
+const OF_WORKS: &str = " al article author band blog book booklet chapter documentary editor episode essay film game hoodie isbn journal keynote \
+    lecture magazine movie mug novel paper play podcast poem post poster preprint proc proceedings published section seminar \
+    session shirt slides song sticker talk thesis title titled track video volume webinar workshop ";
 /// How far before a quotation its sentence is read, in bytes.
 const SENTENCE_BYTES: usize = 160;
 /// Verbs of orders whose object a quotation directly after them is.
@@ -63,6 +63,7 @@ impl QuotedMentions<'_> {
             let mentions = mentions.map(|quotation| quotation.content);
             mentions
                 .chain(find_labelled_items(self.text))
+                .chain(find_labelled_lines(self.text))
                 .chain(find_prompts(self.text))
                 .collect()
         };
