@@ -424,8 +424,9 @@ fn find_cut_words(text: &str, cut: &Cut) -> Vec<(Range<usize>, Cow<'static, str>
     let is_mark = |c: char| c == char::from(mark) || c == char::from(other_mark);
     let mut words: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
     let mut end = 0;
+    let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
     for at in memchr::memchr2_iter(mark, other_mark, bytes).map(|at| at + 1) {
-        if at <= end {
+        if at <= end || !is_letter(at) || !at.checked_sub(2).is_some_and(is_letter) {
             continue;
         }
         let (before, after) = bytes.split_at(at);
