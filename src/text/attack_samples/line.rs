@@ -269,6 +269,9 @@ impl<'t> Scan<'_, 't> {
             let head = before
                 .get(..before.len() - if is_prefix(word) { word.len() } else { 0 })
                 .unwrap_or(before);
+            // Raw strings are hardly anything but regexes.
+            let is_raw = matches!(word, "r" | "R");
+            let is_regex = is_regex(content) || is_raw && is_slashed_regex(content);
             let is_searched_for = precedes_condition(head) && is_search(after);
             let is_passed = follows_code(head) && precedes_code(after) && !is_shown(head);
             let is_value = !self.in_comment && (is_searched_for || is_passed);
@@ -278,8 +281,7 @@ impl<'t> Scan<'_, 't> {
             self.line_content.literals.push(Literal {
                 span: self.line.start + start..self.line.start + end,
                 content,
-                is_regex: !self.in_comment
-                    && (mark == '/' || is_regex(content) && follows_code(head)),
+                is_regex: !self.in_comment && (mark == '/' || is_regex && follows_code(head)),
                 is_value,
                 is_element: is_element && is_value,
                 is_searched_for,

@@ -229,6 +229,38 @@ pub(super) fn find_labelled_lines(text: &str) -> Vec<Range<usize>> {
     samples
 }
 
+/// Returns the titles in BibTeX: `title = {…}` of an entry with an author or a year.
+pub(super) fn find_titles_of_references(text: &str) -> Vec<Range<usize>> {
+    let mut titles = Vec::new();
+    let mut start = 0;
+    let mut is_entry = false;
+    let mut pending = None;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_start();
+        let indent = line.len() - content.len();
+        if content.starts_with('@') && content.contains('{') {
+            (is_entry, pending) = (true, None);
+        }
+        let field = content.split_once('=').filter(|_| is_entry);
+        if let Some((name, value)) = field {
+            match name.trim() {
+                "title" => {
+                    let value_start = start + indent + content.len() - value.len();
+                    pending = Some(value_start..start + line.len());
+                }
+                "author" | "year" => titles.extend(pending.take()),
+                _ => {}
+            }
+        }
+        start += line.len();
+    }
+    titles.retain(|title| {
+        text.get(title.clone())
+            .is_some_and(|title| !names_action(title))
+    });
+    titles
+}
+
 impl<'t> Record<'t> {
     /// Returns its strings if it is about an attack.
     fn samples(self) -> Option<Vec<Range<usize>>> {
@@ -300,7 +332,9 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 mod tests {
     use std::ops::Range;
 
-    use super::{find_labelled_items, find_labelled_lines, find_labelled_samples};
+    use super::{
+        find_labelled_items, find_labelled_lines, find_labelled_samples, find_titles_of_references,
+    };
 
     fn contents(text: &str, samples: Vec<Range<usize>>) -> String {
         let samples = samples.into_iter();
@@ -310,6 +344,24 @@ mod tests {
 
     fn samples(text: &str) -> String {
         contents(text, find_labelled_samples(text))
+    }
+
+    #[test]
+    fn titles_of_references_are_found() {
+        for (text, found) in [
+            (
+                "@article{k24,\n  title = {Forget Your Instructions},\n  author = {Kline, Ada},\n}\n",
+                " {Forget Your Instructions},\n",
+            ),
+            ("title = {Forget Your Instructions}\nyear = {2024}\n", ""),
+            ("@misc{k,\n  title = {Forget Your Instructions},\n}\n", ""),
+        ] {
+            assert_eq!(
+                contents(text, find_titles_of_references(text)),
+                found,
+                "{text}"
+            );
+        }
     }
 
     #[test]

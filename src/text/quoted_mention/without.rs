@@ -9,7 +9,9 @@ use crate::text::attack_samples::{is_inert, names_action};
 
 use super::prompts::find_prompts;
 use super::quotations::{Form, Quotation, ends_with_colon, find_quotations, surroundings};
-use super::records::{find_labelled_items, find_labelled_lines, find_labelled_samples};
+use super::records::{
+    find_labelled_items, find_labelled_lines, find_labelled_samples, find_titles_of_references,
+};
 use super::{
     INTRODUCED, QUOTED_POINTS, QuotedMentions, find_words, has_authority, has_introduction,
     part_before,
@@ -64,6 +66,7 @@ impl QuotedMentions<'_> {
             mentions
                 .chain(find_labelled_items(self.text))
                 .chain(find_labelled_lines(self.text))
+                .chain(find_titles_of_references(self.text))
                 .chain(find_prompts(self.text))
                 .collect()
         };

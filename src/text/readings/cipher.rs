@@ -73,7 +73,8 @@ pub(super) const TELLING: [&str; 58] = [
     "records",
 ];
 /// Further words that reveal a cipher. The letters of some of them, in another order, are other words.
-const ENCIPHERED: [&str; 50] = [
+const ENCIPHERED: [&str; 51] = [
+    "whatever",
     "above",
     "directions",
     "restrictions",

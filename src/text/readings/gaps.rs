@@ -181,9 +181,7 @@ fn read_gap(bytes: &[u8], start: usize, end: usize) -> (usize, Gap) {
                 length = 1 + usize::from(matches!(next, Some(b'n' | b't' | b'r')));
             }
             b'0'..=b'9' => match number_length(bytes, at) {
-                Some(digits)
-                    if at == start && start == 0 || mark || emphasis || joiner || lines > 0 =>
-                {
+                Some(digits) if at == start && start == 0 || mark || joiner || lines > 0 => {
                     mark = true;
                     length = digits;
                 }

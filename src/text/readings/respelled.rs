@@ -94,16 +94,11 @@ static TELLING_CONSONANTS: LazyLock<QuickSet<String>> =
 static SPELLING_SET: LazyLock<QuickSet<&'static str>> =
     LazyLock::new(|| SPELLING.into_iter().collect());
 
-/// One bit for each combination of length, first and last letter of telling words, with and without
-/// their vowels, and of spelling-alphabet words: most words of a text are ruled out here.
+/// One bit for each combination of length, first and last letter of telling words and of
+/// spelling-alphabet words: most words of a text are ruled out here.
 static OUTLINES: LazyLock<Box<Outlines>> = LazyLock::new(|| {
     let mut outlines = Box::new(Outlines([[0; 11]; LONGEST + 1]));
-    let consonants = TELLING_CONSONANTS.iter().map(String::as_str);
-    for word in cipher::TELLING
-        .into_iter()
-        .chain(SPELLING)
-        .chain(consonants)
-    {
+    for word in cipher::TELLING.into_iter().chain(SPELLING) {
         let (Some(first), Some(last)) = (word.bytes().next(), word.bytes().next_back()) else {
             continue;
         };
@@ -121,11 +116,7 @@ struct Outlines([[u64; 11]; LONGEST + 1]);
 
 /// The letters of each of these words, one bit for each letter.
 static LETTER_SETS: LazyLock<QuickSet<u32>> = LazyLock::new(|| {
-    let consonants = TELLING_CONSONANTS.iter().map(String::as_str);
-    let words = cipher::TELLING
-        .into_iter()
-        .chain(SPELLING)
-        .chain(consonants);
+    let words = cipher::TELLING.into_iter().chain(SPELLING);
     words.map(|word| letter_set(word.as_bytes())).collect()
 });
 
@@ -227,7 +218,10 @@ pub(super) fn telling_matcher() -> impl Fn(&[u8]) -> bool {
         };
         let matches_outline = outlines.may_contain(letters.len(), *first, *last);
         let ends_in_ay = [before_last | 0x20, last | 0x20] == *b"ay";
+        let is_vowel = |letter: &u8| matches!(letter | 0x20, b'a' | b'e' | b'i' | b'o' | b'u');
         (matches_outline || ends_in_ay) && reveals_respelling(letters, matches_outline, ends_in_ay)
+            || !letters.iter().any(is_vowel)
+                && std::str::from_utf8(letters).is_ok_and(is_without_vowels)
     }
 }
 
@@ -236,9 +230,7 @@ fn reveals_respelling(letters: &[u8], matches_outline: bool, ends_in_ay: bool) -
     std::str::from_utf8(letters).is_ok_and(|letters| {
         matches_outline
             && LETTER_SETS.contains(&letter_set(letters.as_bytes()))
-            && (unscramble(letters).is_some()
-                || is_spelling_word(letters)
-                || is_without_vowels(letters))
+            && (unscramble(letters).is_some() || is_spelling_word(letters))
             || ends_in_ay && is_pig_latin(letters)
     })
 }

@@ -13,19 +13,22 @@ use crate::text::quick::QuickMap;
 const STRONG: &str = "ignore ignoring disregard forget override bypass instruction instructions instructed directive directives \
     previous prior prompt prompts assistant assistants llm chatbot reveal secret secrets secretly guidelines restrictions \
     administrator credentials password passwords jailbreak confidential unrestricted unbound obey disobey comply abandon salaries \
+    overlook guardrails \
     ignorez ignorer consignes ignoriere vergiss anweisungen ignora olvida instrucciones anteriores istruzioni precedenti negeer \
     instructies";
 const ADDRESSING: &str = "you your yourself must ai whoever vous vos dein deine sie usted tu";
 const WEAK: &str = "all any every everything before earlier above system user users tell send forward email reply answer respond \
     response execute run call invoke delete transfer now never always important immediately do not don't tool rules orders \
     message messages data customer key keys token tokens account url task tasks without instead only from \
-    agents owner operator operators developers stop drop wipe erase discard quietly nobody cookies";
-/// Points for each of these kinds, and the minimum number of points of a spot, in which at least
-/// one word has more points than a weak one.
+    agents owner operator operators developers stop drop wipe erase discard quietly nobody cookies recommend approve wire mail mails \
+    mailbox pay wants agent bot helper answering";
+/// Points for each of these kinds, and the minimum number of points of a spot: the second one if no
+/// word has more points than a weak one.
 const STRONG_POINTS: u8 = 3;
 const ADDRESSING_POINTS: u8 = 2;
 const WEAK_POINTS: u8 = 1;
 const POINTS: u8 = 6;
+const POINTS_OF_WEAK: u8 = 7;
 /// Number of consecutive words that are scored together.
 const REACH: usize = 12;
 /// Maximum number of pieces of a word that marks divide; more are not joined.
@@ -132,7 +135,8 @@ impl RecentWords {
                 .filter(|word| word.points > 0 && word.nth + REACH > nth)
         };
         let sum: u8 = recent().map(|word| word.points).sum();
-        if sum < POINTS || recent().all(|word| word.points <= WEAK_POINTS) {
+        let are_weak = || recent().all(|word| word.points <= WEAK_POINTS);
+        if sum < POINTS || sum < POINTS_OF_WEAK && are_weak() {
             return;
         }
         let first = recent().map(|word| word.start).min().unwrap_or(span.start);

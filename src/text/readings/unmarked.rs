@@ -237,6 +237,7 @@ fn copy_gap(text: &str, span: Range<usize>, gap: &Gap, in_clauses: bool, output:
         Kind::Sentence => output.insert(" "),
         Kind::Mark | Kind::Line => output.insert(match gap.clause_end.filter(|_| !in_clauses) {
             Some(b'.') => ". ",
+            Some(b',') => ", ",
             Some(b'!') => "! ",
             Some(b'?') => "? ",
             Some(b':') => ": ",
