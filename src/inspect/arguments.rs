@@ -7,6 +7,7 @@
 //! a command) are joined, each word quoted, so that no word is created that the receiver would not
 //! see.
 
+mod addresses;
 mod base_path;
 mod forms;
 mod implied;
@@ -254,8 +255,11 @@ impl<'m> Units<'m> {
         ));
         let covered_values = self.join(frame, &scope, &members, readers);
         self.add_implied(frame, &members);
-        let named_pair =
-            pairs::name_value_pair(&members).map(|(at, text)| (at, text, ReadAs::Text));
+        let named_pairs: Vec<_> = pairs::name_value_pair(&members)
+            .into_iter()
+            .chain(pairs::table_cells(&members))
+            .map(|(at, text)| (at, text, ReadAs::Text))
+            .collect();
         let not_local = scope.stored || scope.in_container || scope.is_routed;
         let paths = if not_local {
             Vec::new()
@@ -307,7 +311,7 @@ impl<'m> Units<'m> {
             let is_within = |at: &Value<'_>| {
                 at.span().start >= value.span().start && at.span().end <= value.span().end
             };
-            let pairs = named_pair
+            let pairs = named_pairs
                 .iter()
                 .chain(&paths)
                 .filter(|(at, ..)| is_within(at));

@@ -130,12 +130,12 @@ fn escape_sequence(start: char, chars: &mut std::iter::Peekable<std::str::Chars<
 }
 
 /// Replaces compatibility forms by their plain ones (NFKC), and look-alikes of Latin letters by the
-/// letters.
+/// letters: before that, too, since it makes other letters of some (the lunate sigma).
 fn fold(raw: &str) -> Cow<'_, str> {
     if raw.is_ascii() {
         return Cow::Borrowed(raw);
     }
-    Cow::Owned(raw.nfkc().map(look_alike).collect())
+    Cow::Owned(raw.chars().map(look_alike).nfkc().map(look_alike).collect())
 }
 
 fn invisible(c: char) -> bool {

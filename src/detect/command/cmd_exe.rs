@@ -11,6 +11,8 @@ use crate::text::quick::WordSet;
 
 /// Maximum number of variable substitutions.
 const MAX_SUBSTITUTIONS: usize = 4_096;
+/// Maximum number of lines of a file that a `for` reads.
+const MAX_LINES: usize = 16;
 /// What may be between the sign and the name of a variable of a `for`, the longest first: the parts
 /// of its path that are meant.
 const MODIFIERS: [&str; 9] = ["~dpnx", "~dp", "~nx", "~fs", "~f", "~s", "~n", "~", ""];
@@ -186,6 +188,13 @@ impl<'r, 'w> Prompt<'r, 'w> {
     }
 
     fn run_command(&mut self, words: Vec<Field>, targets: Vec<Field>) {
+        // `(echo a& echo b)>file`
+        if words.is_empty() {
+            for target in &targets {
+                let text = Value::text(self.echoed.clone());
+                self.reader.keep_windows_file(&target.text, text);
+            }
+        }
         if !words.is_empty()
             && let Some(flag) = self.pending_flag.take()
         {
@@ -379,6 +388,12 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 if let Some((_, items)) = &mut self.loop_variable {
                     *items = listed_paths(&words).unwrap_or_else(|| vec!["*".into()]);
                 }
+                if !command
+                    && let Some(lines) = words.first().and_then(|file| self.lines_of(&file.text))
+                    && let Some((_, items)) = &mut self.loop_variable
+                {
+                    *items = lines;
+                }
                 if command {
                     for word in &mut words {
                         word.text = word.text.trim_matches(['\'', '`']).to_owned();
@@ -394,6 +409,21 @@ impl<'r, 'w> Prompt<'r, 'w> {
                 }
             }
         }
+    }
+
+    /// Returns the lines of a file that an earlier command wrote.
+    fn lines_of(&mut self, file: &str) -> Option<Vec<String>> {
+        let content = self.reader.file_to_run(&windows::base_name(file))?;
+        let lines = content
+            .as_text()?
+            .lines()
+            .map(|line| line.trim().to_owned());
+        Some(
+            lines
+                .filter(|line| !line.is_empty())
+                .take(MAX_LINES)
+                .collect(),
+        )
     }
 
     /// Binds the lines that a command prints to the variable of a `for`, as far as they are known.

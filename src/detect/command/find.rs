@@ -105,7 +105,7 @@ pub(super) fn narrows_at(arguments: &[Field], starts: &[&Field]) -> bool {
             let rest = start.text.strip_prefix(*folder);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        DATABASES.iter().any(|folder| is_inside(&folder))
+        DATABASES.iter().any(is_inside)
     });
     let home = starts.iter().any(|start| {
         is(start, &["~", "/home", "/root", "/Users"]) || start.text.trim_matches('/') == "home/user"

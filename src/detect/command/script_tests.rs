@@ -32,7 +32,7 @@ fn paths_are_told_with_what_is_done_to_them() {
 
 #[test]
 fn urls_and_hosts_are_told_as_written() {
-    let text = "curl -H x http://169.254.169.254/latest; nc 10.0.0.1 4444; ssh me@host.example ls; echo a.b > /dev/tcp/1.2.3.4/9";
+    let text = "curl -H x http://169.254.169.254/latest; nc 10.0.0.1 4444; ssh me@host.example ls; wget -qO- -i - <<<'http://10.0.0.2/x'; echo a.b > /dev/tcp/1.2.3.4/9";
     let script = script(text);
     let urls: Vec<&str> = script.urls().collect();
     assert_eq!(
@@ -41,6 +41,7 @@ fn urls_and_hosts_are_told_as_written() {
             "http://169.254.169.254/latest",
             "10.0.0.1",
             "me@host.example",
+            "http://10.0.0.2/x",
             "1.2.3.4"
         ]
     );

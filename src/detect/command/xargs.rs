@@ -127,6 +127,7 @@ pub(super) fn with_listed_files(
         "tar" | "gtar" | "bsdtar" => option_value(arguments, &["--files-from", "-T"])?,
         "zip" if has(|text| text == "-@") => "-".to_owned(),
         "cpio" if has(|text| text == "--create" || short_has(text, 'o')) => "-".to_owned(),
+        "wget" | "aria2c" => option_value(arguments, &["--input-file", "-i"])?,
         "pax" if has(|text| short_has(text, 'w')) => "-".to_owned(),
         _ => return None,
     };

@@ -76,7 +76,10 @@ pub(super) fn joined_paths<'j>(members: &[(Cow<'j, str>, Value<'j>)]) -> Vec<(Va
         let climbing = members
             .iter()
             .filter_map(|(key, value)| Some((key, *value, text(value)?)))
-            .filter(|(_, _, name)| name.matches("../").count() > 1)
+            .filter(|(_, _, name)| {
+                name.matches("../").count() > 1
+                    || name.matches("..%").count() > 1 && look::is_path(name)
+            })
             .filter(|(key, ..)| fits(key) && names::head(key) != names::Head::Path)
             .map(|(_, value, name)| (value, name.into_owned()));
         return climbing.take(MAX_NAMES).collect();

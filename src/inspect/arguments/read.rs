@@ -4,7 +4,7 @@ use crate::detect::{Language, ReadAs};
 
 use super::names::Head;
 use super::tool::Runs;
-use super::{Frame, forms, look};
+use super::{Frame, addresses, forms, look};
 
 /// Maximum length of a path, in bytes; longer texts, and those of several lines, are not paths.
 const PATH_BYTES: usize = 8192;
@@ -114,7 +114,8 @@ impl Frame<'_> {
             }
             Head::Url => ReadAs::Url,
             Head::PathOrUrl
-                if look::is_address(text) && (look::is_url(text) || !self.scope.tool.files) =>
+                if addresses::is_address(text)
+                    && (addresses::is_url(text) || !self.scope.tool.files) =>
             {
                 ReadAs::Url
             }
@@ -161,14 +162,14 @@ impl Frame<'_> {
         matches!(tool.runs, Runs::All | Runs::Some | Runs::Unknown)
             && (tool.language.is_some() || language.is_some_and(look::is_language))
             && text.contains(['\n', '(', ';'])
-            && !look::is_url(text)
+            && !addresses::is_url(text)
     }
 
     /// Returns whether a path here is a route, a step in a document or a path in a container rather
     /// than a file of this machine.
     fn is_elsewhere(&self, text: &str) -> bool {
         const FOLDERS: [&str; 6] = ["/etc/", "/root/", "/proc/", "/home/", "/run/", "/var/run/"];
-        let plain = text.starts_with('/') && !look::is_url(text) && !climbs(text);
+        let plain = text.starts_with('/') && !addresses::is_url(text) && !climbs(text);
         let of_system = FOLDERS.iter().any(|folder| text.starts_with(folder));
         plain && (self.scope.in_container || self.scope.is_routed && !of_system)
     }
@@ -244,7 +245,7 @@ impl Frame<'_> {
     fn read_by_look(&self, text: &str) -> ReadAs {
         if look::is_path(text) {
             ReadAs::Path
-        } else if look::is_url(text) {
+        } else if addresses::is_url(text) {
             ReadAs::Url
         } else {
             ReadAs::Text

@@ -4,15 +4,22 @@
 use crate::detect::{Language, ReadAs};
 
 use super::tool::Runs;
-use super::{Frame, forms, last_name, look, names};
+use super::{Frame, addresses, forms, last_name, names};
 
 /// Maximum number of URLs of one text that are judged.
 const REFERENCES: usize = 64;
 /// Maximum length of a URL, in bytes.
 const ADDRESS_BYTES: usize = 2048;
 /// Text before a URL that a renderer or a database fetches by itself: SPARQL, HTML, SVG, XInclude,
-/// CSS, document types, Markdown.
-const BEFORE: [&str; 16] = [
+/// CSS, document types, Markdown, PlantUML, Cypher, JSON Schema.
+const BEFORE: [&str; 23] = [
+    "!include ",
+    "!includeurl ",
+    "!import ",
+    "csv from ",
+    "headers from ",
+    "$ref: ",
+    "\"$ref\": ",
     "document(",
     "unparsed-text(",
     "doc(",
@@ -31,9 +38,35 @@ const BEFORE: [&str; 16] = [
     "action=",
 ];
 /// Names of arguments that contain a document.
-const DOCUMENTS: [&str; 17] = [
-    "html", "svg", "xml", "markdown", "md", "css", "xslt", "xsl", "dtd", "tex", "latex", "rst",
-    "adoc", "asciidoc", "typst", "sparql", "org",
+const DOCUMENTS: [&str; 28] = [
+    "spec",
+    "openapi",
+    "schema",
+    "cypher",
+    "statement",
+    "plantuml",
+    "diagram",
+    "source_text",
+    "playlist",
+    "m3u8",
+    "definition",
+    "html",
+    "svg",
+    "xml",
+    "markdown",
+    "md",
+    "css",
+    "xslt",
+    "xsl",
+    "dtd",
+    "tex",
+    "latex",
+    "rst",
+    "adoc",
+    "asciidoc",
+    "typst",
+    "sparql",
+    "org",
 ];
 /// Text before and after the name of a file that a document takes in: LaTeX, AsciiDoc,
 /// reStructuredText, Org.
@@ -93,11 +126,21 @@ impl Frame<'_> {
         }
         if read_as == ReadAs::Text && (document || tool.renders) && text.contains([':', '/']) {
             let graph = name == "query" || name == "mutation";
+            readings.extend(segments(text).map(|address| (address.to_owned(), ReadAs::Url)));
             readings
                 .extend(references(text, graph).map(|address| (address.to_owned(), ReadAs::Url)));
         }
         readings
     }
+}
+
+/// Returns the URLs of the segments of an HLS playlist (RFC 8216, section 4): lines of their own.
+fn segments(text: &str) -> impl Iterator<Item = &str> {
+    let is_playlist = text.trim_start().starts_with("#EXTM3U");
+    let lines = text.lines().filter(move |_| is_playlist).map(str::trim);
+    lines
+        .filter(|line| addresses::is_url(line))
+        .take(REFERENCES)
 }
 
 /// Returns the URLs that a document refers to in such a way that rendering or parsing it fetches
@@ -128,7 +171,7 @@ fn references(text: &str, arguments: bool) -> impl Iterator<Item = &str> {
                 .min(ADDRESS_BYTES);
             let address = rest.get(..end).unwrap_or_default();
             let is_reference = address.starts_with("//")
-                || look::is_url(address)
+                || addresses::is_url(address)
                 || address.to_ascii_lowercase().starts_with("file:");
             if is_reference && addresses.len() < REFERENCES {
                 addresses.push(address);
@@ -211,7 +254,7 @@ fn is_anchor(lower: &str, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{included_files, patched_files, references};
+    use super::{included_files, patched_files, references, segments};
 
     #[test]
     fn files_that_documents_take_in_are_found() {
@@ -232,6 +275,26 @@ mod tests {
             ("include::chapter.adoc[]", ""),
         ] {
             assert_eq!(included_files(text).collect::<String>(), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_playlists_and_diagrams_are_found() {
+        let playlist = "#EXTM3U\n#EXTINF:10,\nhttp://10.0.0.2/a.ts\n";
+        assert_eq!(
+            segments(playlist).collect::<Vec<_>>(),
+            ["http://10.0.0.2/a.ts"]
+        );
+        assert_eq!(segments("see\nhttp://10.0.0.2/a.ts\n").count(), 0);
+        for text in [
+            "@startuml\n!include http://10.0.0.2/x\n",
+            "A:\n  $ref: 'http://10.0.0.2/x'\n",
+        ] {
+            assert_eq!(
+                references(text, false).collect::<Vec<_>>(),
+                ["http://10.0.0.2/x"],
+                "{text}"
+            );
         }
     }
 
