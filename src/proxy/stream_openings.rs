@@ -4,34 +4,35 @@
 //! discards it. Without the gate, the agent's client sends both in order.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::session::Session;
 
-/// How long a call waits for a stream. Some servers send no response head before the first event.
+/// How long a stream delays calls. Some servers send no response head before the first event.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
 /// The streams of a session that the server has not answered yet.
 #[derive(Default)]
 pub(super) struct StreamOpenings {
-    count: AtomicUsize,
+    /// Their number, and when calls stop to wait for them. `None` if there are none.
+    open: Mutex<Option<(usize, Instant)>>,
     ended: Notify,
 }
 
 impl StreamOpenings {
-    fn are_done(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+    fn deadline(&self) -> Option<Instant> {
+        self.open.lock().map(|(_, deadline)| deadline)
     }
 
     async fn wait(&self) {
         loop {
             // Listens before it looks, so that no end is missed between the two.
             let ended = self.ended.notified();
-            if self.are_done() {
+            if self.deadline().is_none() {
                 return;
             }
             ended.await;
@@ -42,15 +43,19 @@ impl StreamOpenings {
 impl Session {
     /// Counts a stream as not answered until the result is dropped.
     pub(super) fn start_stream(self: &Arc<Self>) -> StreamOpening {
-        self.stream_openings.count.fetch_add(1, Ordering::AcqRel);
+        let deadline = Instant::now() + MAX_WAIT;
+        let mut open = self.stream_openings.open.lock();
+        *open = Some((open.map_or(1, |(count, _)| count + 1), deadline));
         StreamOpening(self.clone())
     }
 
-    /// Waits until the server has answered the session's streams, for 200 ms at most.
+    /// Waits until the server has answered the session's streams, until 200 ms after the start of
+    /// the last one at most.
     pub(super) async fn wait_for_streams(&self) {
-        if !self.stream_openings.are_done() {
-            // After the timeout the call goes on: the server may answer only with its first event.
-            let _in_time = timeout(MAX_WAIT, self.stream_openings.wait()).await.is_ok();
+        if let Some(deadline) = self.stream_openings.deadline() {
+            // After the deadline the call goes on: the server may answer only with its first event.
+            let wait = self.stream_openings.wait();
+            let _in_time = timeout_at(deadline, wait).await.is_ok();
         }
     }
 }
@@ -61,7 +66,12 @@ pub(super) struct StreamOpening(Arc<Session>);
 impl Drop for StreamOpening {
     fn drop(&mut self) {
         let openings = &self.0.stream_openings;
-        openings.count.fetch_sub(1, Ordering::AcqRel);
+        {
+            let mut open = openings.open.lock();
+            *open = open
+                .map(|(count, deadline)| (count.saturating_sub(1), deadline))
+                .filter(|(count, _)| *count > 0);
+        }
         openings.ended.notify_waiters();
     }
 }

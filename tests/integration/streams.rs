@@ -253,3 +253,20 @@ async fn a_stream_that_the_server_does_not_answer_delays_no_call_for_long() {
     let server = slow_to_open(std::future::pending().shared()).await;
     assert_contains(&called_while_opening(&server).await, &["0 open"]);
 }
+
+#[tokio::test]
+async fn a_stream_delays_calls_only_while_it_is_new() {
+    let server = slow_to_open(std::future::pending().shared()).await;
+    let gate = server.setup().start().await;
+    let (listener, caller) = (gate.agent(), gate.agent());
+    let stream = tokio::spawn(async move { listener.get("/mcp/up", &[]).await.status });
+    assert_eq!(server.next().await.method, Method::GET);
+    let started = std::time::Instant::now();
+    for _ in 0..20 {
+        let answer = caller.post_ok("up", &[], call("1", "x")).await;
+        assert_contains(&answer.text().await, &["0 open"]);
+    }
+    // Each of them would wait for 200 ms.
+    assert!(started.elapsed() < Duration::from_secs(3));
+    stream.abort();
+}
