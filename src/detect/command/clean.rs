@@ -130,7 +130,8 @@ fn escape_sequence(start: char, chars: &mut std::iter::Peekable<std::str::Chars<
 }
 
 /// Replaces compatibility forms by their plain ones (NFKC), and look-alikes of Latin letters by the
-/// letters: before that, too, since it makes other letters of some (the lunate sigma).
+/// letters. Look-alikes are replaced before NFKC as well, because NFKC maps some of them, such as the
+/// lunate sigma, to letters that resemble none.
 fn fold(raw: &str) -> Cow<'_, str> {
     if raw.is_ascii() {
         return Cow::Borrowed(raw);

@@ -122,9 +122,7 @@ impl<'t> Lexer<'t> {
                 // `a=(…)` and `a+=(…)` keep their list in the word.
                 b'(' if self.in_word && !self.in_list && self.is_assignment() => self.read_array(),
                 b'(' if self.in_word && self.ends_in_glob_mark() => self.read_glob_group(),
-                b'(' if self.in_word && self.glob_qualifier().is_some() => {
-                    self.at += self.glob_qualifier().unwrap_or(1);
-                }
+                b'(' if self.in_word && self.skip_glob_qualifier() => {}
                 b'(' if !self.in_word && self.is_fish_substitution() => self.read_fish(),
                 b'=' if !self.in_word && self.peek(1) == b'(' => self.read_process(),
                 b'(' => self.push_operator(Token::Open, 1),
@@ -219,11 +217,11 @@ impl<'t> Lexer<'t> {
         self.push(&braces, false);
     }
 
-    /// Returns the length of a qualifier after a pattern of zsh, `/bin/rm(N)`: a few letters in
-    /// brackets that end a word with a path.
-    fn glob_qualifier(&self) -> Option<usize> {
+    /// Moves past a qualifier after a pattern of zsh, `/bin/rm(N)`: a few letters in brackets that end
+    /// a word with a path. Returns whether there is one.
+    fn skip_glob_qualifier(&mut self) -> bool {
         const LETTERS: usize = 8;
-        let rest = self.bytes.get(self.at + 1..)?;
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
         let letters = rest
             .iter()
             .take(LETTERS)
@@ -234,8 +232,9 @@ impl<'t> Lexer<'t> {
             None | Some(b' ' | b'\t' | b'\n' | b';')
         );
         let is_path = plain(&self.word).is_some_and(|word| word.contains('/'));
-        (is_path && letters > 0 && rest.get(letters) == Some(&b')') && ends_word)
-            .then_some(letters + 2)
+        let is_there = is_path && letters > 0 && rest.get(letters) == Some(&b')') && ends_word;
+        self.at += if is_there { letters + 2 } else { 0 };
+        is_there
     }
 
     /// Reports whether a bracket after a word begins a substitution of fish, `eval (…)`: in other

@@ -68,7 +68,7 @@ impl Term {
 
     /// Returns the same value under the name of one of its members.
     pub(super) fn member(self, member: &str) -> Self {
-        // Of a path in Python: the last of its parents is the root, the parents of any path end there.
+        // In Python, the parents of a path end at the root, and its anchor is the root.
         if matches!(member, "parents" | "anchor") {
             return Self::text("/");
         }
