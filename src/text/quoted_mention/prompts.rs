@@ -130,7 +130,10 @@ fn find_yaml_prompts(text: &str) -> Vec<Range<usize>> {
         start += line.len();
     }
     found.extend(block.map(|(from, _)| from..text.len()));
-    found.retain(|prompt| text.get(prompt.clone()).is_some_and(is_inert));
+    found.retain(|prompt| {
+        let is_short = prompt.len() <= PROMPT_BYTES;
+        is_short && text.get(prompt.clone()).is_some_and(is_inert)
+    });
     if settings == 0 || found.len() > MAX_LITERALS {
         found.clear();
     }

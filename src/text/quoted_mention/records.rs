@@ -256,7 +256,7 @@ pub(super) fn find_titles_of_references(text: &str) -> Vec<Range<usize>> {
     }
     titles.retain(|title| {
         text.get(title.clone())
-            .is_some_and(|title| !names_action(title))
+            .is_some_and(|title| title.len() <= SAMPLE_BYTES && !names_action(title))
     });
     titles
 }
